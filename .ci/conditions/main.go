@@ -73,9 +73,11 @@ func run() error {
 	for _, m := range all {
 		count[m.by]++
 	}
-	fmt.Printf("%d conditions: the walk notices %d, only another test %d, none %d\n", len(all)-count[invalid], count[walk], count[tests], count[nothing])
+	fmt.Printf("%d conditions: the walk notices %d, only another test %d, none %d\n", len(all)-count[invalid],
+		count[walk], count[tests], count[nothing])
 	if count[nothing]+count[invalid] > 0 {
-		return fmt.Errorf("%d conditions are noticed by nothing, and %d do not compile", count[nothing], count[invalid])
+		return fmt.Errorf("%d conditions are noticed by nothing, and %d do not compile", count[nothing],
+			count[invalid])
 	}
 	return nil
 }
@@ -96,7 +98,8 @@ func mutants() (all []mutant, err error) {
 		without := func(cond ast.Expr, constant string) {
 			from, to := set.Position(cond.Pos()), set.Position(cond.End())
 			text := string(source[from.Offset:to.Offset])
-			changed := string(source[:from.Offset]) + "(" + constant + "(" + text + "))" + string(source[to.Offset:])
+			changed := string(source[:from.Offset]) + "(" + constant + "(" + text + "))" +
+				string(source[to.Offset:])
 			all = append(all, mutant{at: from, text: text, file: []byte(changed)})
 		}
 		eachCondition(tree, without)
@@ -131,14 +134,17 @@ func eachCondition(tree *ast.File, without func(cond ast.Expr, constant string))
 
 // noticed builds the package's tests with the mutant in a folder of its own, and runs them.
 func (m mutant) noticed(dir string) (by string) {
-	changed, overlay, binary := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "tests")
+	changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
+	binary := filepath.Join(dir, "tests")
 	original, err := filepath.Abs(m.at.Filename)
 	replace, err2 := json.Marshal(map[string]any{"Replace": map[string]string{original: changed}})
-	if err != nil || err2 != nil || os.Mkdir(dir, 0o700) != nil || os.WriteFile(changed, m.file, 0o600) != nil || os.WriteFile(overlay, replace, 0o600) != nil {
+	if err != nil || err2 != nil || os.Mkdir(dir, 0o700) != nil ||
+		os.WriteFile(changed, m.file, 0o600) != nil || os.WriteFile(overlay, replace, 0o600) != nil {
 		return invalid
 	}
 	defer os.RemoveAll(dir)
-	if exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, "./forward").Run() != nil {
+	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, "./forward")
+	if build.Run() != nil {
 		return invalid
 	}
 	fails := func(how ...string) bool {

@@ -29,7 +29,8 @@ func tarOf(at time.Time, files []file) []byte {
 		must(err)
 	}
 	folders := make(map[string]bool)
-	for _, f := range slices.SortedFunc(slices.Values(files), func(a, b file) int { return strings.Compare(a.name, b.name) }) {
+	byName := func(a, b file) int { return strings.Compare(a.name, b.name) }
+	for _, f := range slices.SortedFunc(slices.Values(files), byName) {
 		for i, c := range f.name {
 			if folder := f.name[:i] + "/"; c == '/' && !folders[folder] {
 				folders[folder] = true

@@ -53,7 +53,9 @@ func (r *release) images() []byte {
 func (r *release) image(b binary) []byte {
 	var l layout
 	entry, config, layer := r.addImage(&l, b)
-	l.put("manifest.json", jsonOf([]object{{"Config": blob(config), "RepoTags": []string{r.reference()}, "Layers": []string{blob(layer)}}}))
+	l.put("manifest.json", jsonOf([]object{{
+		"Config": blob(config), "RepoTags": []string{r.reference()}, "Layers": []string{blob(layer)},
+	}}))
 	return r.finish(&l, entry)
 }
 
@@ -79,14 +81,17 @@ func (r *release) addImage(l *layout, b binary) (entry, config, layer object) {
 		"created": r.created(),
 		"config":  object{"Entrypoint": []string{"/drainit"}, "Labels": r.annotations()},
 		"rootfs":  object{"type": "layers", "diff_ids": []string{digest(files)}},
-		"history": []object{{"created": r.created(), "created_by": "COPY drainit-linux-" + b.arch + " /drainit"}},
+		"history": []object{{"created": r.created(),
+			"created_by": "COPY drainit-linux-" + b.arch + " /drainit"}},
 	}
 	for key, value := range platform {
 		about[key] = value
 	}
 	config = l.add("config.v1+json", jsonOf(about))
-	entry = l.add("manifest.v1+json", jsonOf(object{"schemaVersion": 2, "mediaType": mediaType + "manifest.v1+json",
-		"config": config, "layers": []object{layer}, "annotations": r.annotations()}))
+	entry = l.add("manifest.v1+json", jsonOf(object{
+		"schemaVersion": 2, "mediaType": mediaType + "manifest.v1+json",
+		"config": config, "layers": []object{layer}, "annotations": r.annotations(),
+	}))
 	entry["platform"] = platform
 	return entry, config, layer
 }
@@ -112,7 +117,8 @@ func (r *release) reference() string {
 func (r *release) annotations() object {
 	all := make(object)
 	for name, value := range map[string]string{
-		"title": "drainit", "description": summary, "version": r.version, "revision": r.revision, "created": r.created(),
+		"title": "drainit", "description": summary, "version": r.version, "revision": r.revision,
+		"created": r.created(),
 	} {
 		all["org.opencontainers.image."+name] = value
 	}

@@ -81,7 +81,8 @@ func (r *release) identify() error {
 		if b.info.Main.Version != first.info.Main.Version || b.settings["vcs.revision"] != r.revision {
 			return fmt.Errorf("%s is of another commit than %s", b.arch, first.arch)
 		}
-		if b.info.GoVersion != first.info.GoVersion || !slices.EqualFunc(b.info.Deps, first.info.Deps, sameModule) {
+		if b.info.GoVersion != first.info.GoVersion ||
+			!slices.EqualFunc(b.info.Deps, first.info.Deps, sameModule) {
 			return fmt.Errorf("%s is linked from other modules than %s", b.arch, first.arch)
 		}
 	}
@@ -91,7 +92,8 @@ func (r *release) identify() error {
 }
 
 func sameModule(a, b *debug.Module) bool {
-	return a.Path == b.Path && a.Version == b.Version && a.Sum == b.Sum && a.Replace == nil && b.Replace == nil
+	return a.Path == b.Path && a.Version == b.Version && a.Sum == b.Sum && a.Replace == nil &&
+		b.Replace == nil
 }
 
 // created is the commit's time, as images and the bill of materials have it.

@@ -23,7 +23,8 @@ type spdx struct{ packages, files, relationships []object }
 func (r *release) bill() []byte {
 	var s spdx
 	s.addPackage(spdxDocumentID, "DESCRIBES", spdxDrainitID, "drainit", r.version, object{
-		"primaryPackagePurpose": "APPLICATION", "sourceInfo": "git commit " + r.revision, "externalRefs": purl("generic/drainit", r.version)})
+		"primaryPackagePurpose": "APPLICATION", "sourceInfo": "git commit " + r.revision,
+		"externalRefs": purl("generic/drainit", r.version)})
 	all := sha256.New()
 	for _, b := range r.binaries {
 		s.addBinary(b)
@@ -31,15 +32,18 @@ func (r *release) bill() []byte {
 	}
 	s.addPackage(spdxDrainitID, "DEPENDS_ON", "SPDXRef-stdlib", "stdlib", r.goVersion(), object{
 		"primaryPackagePurpose": "LIBRARY",
-		"sourceInfo":            "the standard library and runtime of Go, of the toolchain that built the binaries",
-		"externalRefs":          append(purl("golang/stdlib", r.goVersion()), external("SECURITY", "cpe23Type", "cpe:2.3:a:golang:go:"+r.goVersion()+":*:*:*:*:*:*:*"))})
+		"sourceInfo": "the standard library and runtime of Go, " +
+			"of the toolchain that built the binaries",
+		"externalRefs": append(purl("golang/stdlib", r.goVersion()),
+			external("SECURITY", "cpe23Type", "cpe:2.3:a:golang:go:"+r.goVersion()+":*:*:*:*:*:*:*"))})
 	for _, m := range r.binaries[0].info.Deps {
 		s.addPackage(spdxDrainitID, "DEPENDS_ON", "SPDXRef-"+spdxName(m.Path), m.Path, m.Version, object{
 			"primaryPackagePurpose": "LIBRARY", "sourceInfo": "go.sum has " + m.Sum,
 			"externalRefs": purl("golang/"+m.Path, m.Version), "checksums": moduleSum(m.Sum)})
 	}
 	return append(jsonOf(object{
-		"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": spdxDocumentID, "name": "drainit-" + r.version,
+		"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0",
+		"SPDXID": spdxDocumentID, "name": "drainit-" + r.version,
 		"documentNamespace": "urn:uuid:" + uuid(all.Sum(nil)),
 		"creationInfo":      object{"created": r.created(), "creators": []string{"Tool: drainit-ci-package"}},
 		"packages":          s.packages, "files": s.files, "relationships": s.relationships,
@@ -57,14 +61,20 @@ func (s *spdx) addPackage(element, relationship, id, name, version string, p obj
 // addBinary adds a binary. SPDX wants SHA-1 of a file, whatever else there is.
 func (s *spdx) addBinary(b binary) {
 	id := "SPDXRef-binary-" + b.arch
-	s.files = append(s.files, object{"SPDXID": id, "fileName": "./drainit-linux-" + b.arch, "fileTypes": []string{"BINARY"}, "checksums": []object{
-		checksum("SHA1", fmt.Sprintf("%x", sha1.Sum(b.data))), checksum("SHA256", fmt.Sprintf("%x", sha256.Sum256(b.data))),
-	}})
+	s.files = append(s.files, object{
+		"SPDXID": id, "fileName": "./drainit-linux-" + b.arch, "fileTypes": []string{"BINARY"},
+		"checksums": []object{
+			checksum("SHA1", fmt.Sprintf("%x", sha1.Sum(b.data))),
+			checksum("SHA256", fmt.Sprintf("%x", sha256.Sum256(b.data))),
+		},
+	})
 	s.relate(id, "GENERATED_FROM", spdxDrainitID)
 }
 
 func (s *spdx) relate(element, relationship, related string) {
-	s.relationships = append(s.relationships, object{"spdxElementId": element, "relationshipType": relationship, "relatedSpdxElement": related})
+	s.relationships = append(s.relationships, object{
+		"spdxElementId": element, "relationshipType": relationship, "relatedSpdxElement": related,
+	})
 }
 
 func checksum(algorithm, value string) object {
@@ -76,7 +86,8 @@ func external(category, kind, locator string) object {
 }
 
 func purl(name, version string) []object {
-	return []object{external("PACKAGE-MANAGER", "purl", "pkg:"+name+"@"+strings.ReplaceAll(version, "+", "%2B"))}
+	return []object{external(
+		"PACKAGE-MANAGER", "purl", "pkg:"+name+"@"+strings.ReplaceAll(version, "+", "%2B"))}
 }
 
 // moduleSum is the checksum that go.sum has of a module, SHA-256 of the list of its files.

@@ -26,7 +26,8 @@ func (r *release) readDocs() (docs, error) {
 	}
 	d := docs{
 		read("docs/drainit.1"), read("Dockerfile.example"),
-		read("docs/completion/drainit.bash"), read("docs/completion/_drainit"), read("docs/completion/drainit.fish"), licenses,
+		read("docs/completion/drainit.bash"), read("docs/completion/_drainit"),
+		read("docs/completion/drainit.fish"), licenses,
 	}
 	return d, err
 }
@@ -56,7 +57,8 @@ func (r *release) tree(b binary, d docs) []byte {
 // readLicenses is the licences of what is linked into the binaries, which ask to be
 // handed on with them: Go's own, and each module's.
 func (r *release) readLicenses() ([]byte, error) {
-	text := fmt.Appendf(nil, "drainit %s is linked from Go and the modules below. Their licences follow.\n", r.version)
+	text := fmt.Appendf(nil,
+		"drainit %s is linked from Go and the modules below. Their licences follow.\n", r.version)
 	text, err := appendLicenses(text, "Go "+r.goVersion(), "env", "GOROOT")
 	for _, m := range r.binaries[0].info.Deps {
 		if err == nil {

@@ -18,7 +18,8 @@ import (
 // documentWays are the files of the documents that drainit follows, in testdata/matrix as they are
 // printed there but for ports, paths and the record, and a worker of the Open Job Spec in each case
 // of its conformance. drainit has its defaults.
-var documentWays = named(slices.Concat(articleWays, specWays("node ojs-worker.mjs"), specWays("sh -c 'node ojs-worker.mjs'")))
+var documentWays = named(
+	slices.Concat(articleWays, specWays("node ojs-worker.mjs"), specWays("sh -c 'node ojs-worker.mjs'")))
 
 // TestDocumentsFiles plays them: what is in hand is done, or handed back where the worker's own limit
 // is over, and each process is signalled once. drainit kills nothing, unless the row says 137.
@@ -33,23 +34,30 @@ func TestDocumentsFiles(t *testing.T) {
 // of one on task queues and signals, whose server handles INT alone. tsx signals what PM2 signals with it.
 var articleWays = []way{
 	{name: "express: `tsx server.ts`", uses: "express", begin: preferred(request), kept: answeredWhole},
-	{name: "express: `pm2-runtime start ecosystem.config.cjs --env test`", uses: "express tsx", uncounted: true, tells: 1,
+	{name: "express: `pm2-runtime start ecosystem.config.cjs --env test`", uses: "express tsx",
+		uncounted: true, tells: 1,
 		begin: request, kept: answeredWhole},
 	{name: "fastify: `node seven-steps.js`", uses: "fastify", begin: request, kept: inSevenSteps},
 	{name: "INT to `npx tsx index.ts` in a script", begin: preferred(request), kept: answeredWhole},
 	{name: "INT to `exec npx tsx index.ts` in a script", begin: preferred(request), kept: answeredWhole},
 	{name: "INT to `exec tsx index.ts` in a script", begin: preferred(request), kept: answeredWhole},
-	{name: "INT to `exec pm2 start index.js -i 2 --kill-timeout 5000` in a script, `--forking`", waits: true, flags: "--forking",
+	{name: "INT to `exec pm2 start index.js -i 2 --kill-timeout 5000` in a script, `--forking`", waits: true,
+		flags:       "--forking",
 		disconnects: true, workers: 2, begin: requestTwice, kept: bothAnswered},
-	{name: "INT to `pm2 start index.js -i 2 --kill-timeout 5000` and a loop with a trap", waits: true, script: pm2Loop,
+	{name: "INT to `pm2 start index.js -i 2 --kill-timeout 5000` and a loop with a trap", waits: true,
+		script:      pm2Loop,
 		disconnects: true, workers: 2, begin: requestTwice, kept: bothAnswered},
-	{name: "`pm2 start index.js -i 2 --kill-timeout 5000` and a loop with a trap", waits: true, script: pm2Loop, status: 143,
+	{name: "`pm2 start index.js -i 2 --kill-timeout 5000` and a loop with a trap", waits: true,
+		script: pm2Loop, status: 143,
 		disconnects: true, workers: 2, begin: requestTwice, kept: bothAnswered},
 	// The daemon waits for the last call, with a line.
-	{name: "`pm2 start index.js -i 1 --kill-timeout 5000` and a loop with a trap for TERM", begin: request, kept: answeredWhole,
+	{name: "`pm2 start index.js -i 1 --kill-timeout 5000` and a loop with a trap for TERM", begin: request,
+		kept:   answeredWhole,
 		script: strings.NewReplacer("-i 2", "-i 1", "SIGINT", "SIGTERM").Replace(pm2Loop)},
-	{name: "INT to `npx pm2-runtime start pm2.config.js --env production` in a script", disconnects: true, workers: 2, begin: requestTwice, kept: bothAnswered},
-	{name: "INT to `exec pm2-runtime start pm2.config.js --env production` in a script", disconnects: true, workers: 2, begin: requestTwice, kept: bothAnswered},
+	{name: "INT to `npx pm2-runtime start pm2.config.js --env production` in a script", disconnects: true,
+		workers: 2, begin: requestTwice, kept: bothAnswered},
+	{name: "INT to `exec pm2-runtime start pm2.config.js --env production` in a script", disconnects: true,
+		workers: 2, begin: requestTwice, kept: bothAnswered},
 }
 
 // pm2Loop finds no daemon: that is called "PM2 v7", and pgrep is case-sensitive.
@@ -84,7 +92,8 @@ func bothAnswered(t *testing.T, s *scene) bool {
 
 // inSevenSteps reports whether the message in flight ended between the second step and the fourth.
 func inSevenSteps(t *testing.T, s *scene) bool {
-	return answeredWhole(t, s) && regexp.MustCompile(`(?s)step cancel .*done .*step stream .*step client .*step channel .*step connection `).MatchString(s.lines())
+	order := `(?s)step cancel .*done .*step stream .*step client .*step channel .*step connection `
+	return answeredWhole(t, s) && regexp.MustCompile(order).MatchString(s.lines())
 }
 
 // The wire's calls, in the order in which a worker makes them: with job-1 in flight, quiet, and at the end.
@@ -94,7 +103,8 @@ const (
 	resumed = `(?:heartbeat running .*\n)*fetch .*\n`
 	atEnd   = `(?:heartbeat quiet .*\n)*(?:heartbeat terminate \[\] .*\n)+$`
 	drained = "^" + atWork + quiet + "+ack job-1 .*\n" + atEnd
-	failed  = "^" + atWork + quiet + `+(?:heartbeat quiet \[\] .*\n)*nack job-1 .*ShutdownError true\n` + atEnd // some beats wait when the job is given up
+	// Some beats wait when the job is given up.
+	failed = "^" + atWork + quiet + `+(?:heartbeat quiet \[\] .*\n)*nack job-1 .*ShutdownError true\n` + atEnd
 )
 
 // specWays are the cases of the specification's section 10, for one start of the worker. Its own grace
@@ -104,16 +114,25 @@ func specWays(start string) []way {
 	return each([]way{
 		{name: "GS-001, TERM", kept: onTheWire(drained)},
 		{name: "GS-002, INT", signal: syscall.SIGINT, kept: onTheWire(drained)},
-		{name: "GS-003, a job longer than the default limits", job: tooLong, word: "handed back", kept: handedBack(30 * time.Second)},
-		{name: "GS-003, `OJS_GRACE_PERIOD=25s`", job: tooLong, env: "OJS_GRACE_PERIOD=25s", word: "handed back", kept: handedBackIn25s},
-		{name: "GS-004, heartbeats in the drain", job: longJob, kept: onTheWire("^" + atWork + quiet + "{3,}ack")},
-		{name: "GS-005, a job longer than 2 s", job: tooLong, env: "OJS_SHUTDOWN_GRACE_PERIOD=2s", word: "handed back", kept: handedBack(2 * time.Second)},
-		{name: "GS-005, a worker that never exits", job: tooLong, env: "OJS_SHUTDOWN_GRACE_PERIOD=2s STAY=1", status: 137,
+		{name: "GS-003, a job longer than the default limits", job: tooLong, word: "handed back",
+			kept: handedBack(30 * time.Second)},
+		{name: "GS-003, `OJS_GRACE_PERIOD=25s`", job: tooLong, env: "OJS_GRACE_PERIOD=25s",
+			word: "handed back", kept: handedBackIn25s},
+		{name: "GS-004, heartbeats in the drain", job: longJob,
+			kept: onTheWire("^" + atWork + quiet + "{3,}ack")},
+		{name: "GS-005, a job longer than 2 s", job: tooLong, env: "OJS_SHUTDOWN_GRACE_PERIOD=2s",
 			word: "handed back", kept: handedBack(2 * time.Second)},
-		{name: "GS-R001, TSTP, CONT, TERM", begin: quietAndResume, kept: onTheWire("^" + atWork + quiet + "{3,}" + resumed + "(?:" + atWork + ")?" + quiet + "+ack")},
-		{name: "GS-R002, TERM twice", job: tooLong, again: true, status: 137, word: "abandoned", kept: onTheWire("^" + atWork + quiet + "+$")},
+		{name: "GS-005, a worker that never exits", job: tooLong,
+			env: "OJS_SHUTDOWN_GRACE_PERIOD=2s STAY=1", status: 137,
+			word: "handed back", kept: handedBack(2 * time.Second)},
+		{name: "GS-R001, TSTP, CONT, TERM", begin: quietAndResume,
+			kept: onTheWire("^" + atWork + quiet + "{3,}" + resumed + "(?:" + atWork + ")?" +
+				quiet + "+ack")},
+		{name: "GS-R002, TERM twice", job: tooLong, again: true, status: 137, word: "abandoned",
+			kept: onTheWire("^" + atWork + quiet + "+$")},
 		{name: "GS-R003, jobs logged in the drain", job: 12 * time.Second, kept: logged},
-		{name: "GS-R004, not ready when quiet", alone: true, flags: "--health-addr 127.0.0.1:$PORT", begin: notReady, kept: onTheWire(drained)},
+		{name: "GS-R004, not ready when quiet", alone: true, flags: "--health-addr 127.0.0.1:$PORT",
+			begin: notReady, kept: onTheWire(drained)},
 	}, func(w *way) {
 		play := w.begin
 		w.name, w.start = w.name+": `"+start+"`", start
@@ -142,14 +161,16 @@ func onTheWire(pattern string) func(t *testing.T, s *scene) bool {
 // worker's clock for timers has milliseconds.
 func handedBack(limit time.Duration) func(t *testing.T, s *scene) bool {
 	return func(t *testing.T, s *scene) bool {
-		return onTheWire(failed)(t, s) && s.wire.await("nack job-1", 1).at.Sub(s.asked) >= limit-time.Millisecond
+		return onTheWire(failed)(t, s) &&
+			s.wire.await("nack job-1", 1).at.Sub(s.asked) >= limit-time.Millisecond
 	}
 }
 
 // logged reports whether the worker had the number of its jobs in a line each 5 s, and drainit that of
 // its processes.
 func logged(t *testing.T, s *scene) bool {
-	return onTheWire(drained)(t, s) && strings.Count(s.init.Stdout.Text(), "draining: 1 jobs in flight\n") > 1 &&
+	return onTheWire(drained)(t, s) &&
+		strings.Count(s.init.Stdout.Text(), "draining: 1 jobs in flight\n") > 1 &&
 		(s.peer || strings.Contains(s.init.Stderr.Text(), `"msg":"draining, `))
 }
 
@@ -186,7 +207,8 @@ func (s *scene) awaitCalls(pattern string) {
 func notReady(t *testing.T, s *scene) {
 	awaitAnswer := func(want string) {
 		harness.WaitUntil(t, "the readiness probe says "+want, func() bool {
-			got, _ := harness.Get(fmt.Sprintf("http://127.0.0.1:%d/readyz", s.port)) // which may not be served yet
+			// which may not be served yet
+			got, _ := harness.Get(fmt.Sprintf("http://127.0.0.1:%d/readyz", s.port))
 			return got == want
 		})
 	}

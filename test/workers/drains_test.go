@@ -16,10 +16,11 @@ import (
 )
 
 // allVerdicts has the verdict on each start proven, not only on a sample.
-var allVerdicts = flag.Bool("verdicts", false, "rehearse the stop of each start of the matrix, with its job in hand")
+var allVerdicts = flag.Bool(
+	"verdicts", false, "rehearse the stop of each start of the matrix, with its job in hand")
 
-// TestSignalsArrive rehearses the stop of the starts of the matrix with their job in hand: the verdict is that the
-// signals arrive, but for the few that the matrix calls late.
+// TestSignalsArrive rehearses the stop of the starts of the matrix with their job in hand: the verdict is
+// that the signals arrive, but for the few that the matrix calls late.
 //
 //	go test ./test/workers -run SignalsArrive -v -verdicts
 func TestSignalsArrive(t *testing.T) {
@@ -45,9 +46,9 @@ func TestSignalsArrive(t *testing.T) {
 	}
 }
 
-// TestVerdictsOnAttacks rehearses starts that lose their job, or that look as if they did: idle, with a job in hand,
-// and with a check of that, too. Then it stops each with a job in hand. No verdict is drains without a check, nor with
-// one unless the job is kept by the real stop.
+// TestVerdictsOnAttacks rehearses starts that lose their job, or that look as if they did: idle, with a job
+// in hand, and with a check of that, too. Then it stops each with a job in hand. No verdict is drains without
+// a check, nor with one unless the job is kept by the real stop.
 //
 //	go test ./test/workers -run VerdictsOnAttacks -v
 func TestVerdictsOnAttacks(t *testing.T) {
@@ -88,7 +89,8 @@ func TestVerdictsOnAttacks(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			rows[a.name] = fmt.Sprintf("| %s | %s | %s | %s | %s |", a.name, idle.Verdict, busy.Verdict, checked.Verdict, o.cell(w))
+			rows[a.name] = fmt.Sprintf(
+				"| %s | %s | %s | %s | %s |", a.name, idle.Verdict, busy.Verdict, checked.Verdict, o.cell(w))
 		})
 	}
 }
@@ -124,7 +126,8 @@ func (w way) plan(t *testing.T, s *scene, flags ...string) harness.Launch {
 		args = append(args, "--remap-exit", fmt.Sprint(w.status))
 	}
 	command := w.place(t, s)
-	return harness.Launch{Args: harness.Line(args, command...), Dir: s.dir, Env: s.env, Setup: harness.Setup{Docker: w.confined}}
+	return harness.Launch{Args: harness.Line(args, command...), Dir: s.dir, Env: s.env,
+		Setup: harness.Setup{Docker: w.confined}}
 }
 
 // rehearseIdle is the verdict on a start without a job in hand.
@@ -150,9 +153,11 @@ func (w way) rehearseBusy(t *testing.T, check string) (v said) {
 			w.begin(t, s)
 		}
 		jobs := max(w.workers, 1)
-		harness.WaitUntil(t, "the job begins", func() bool { return s.count("begin") >= jobs || !s.init.Running() })
+		harness.WaitUntil(t, "the job begins",
+			func() bool { return s.count("begin") >= jobs || !s.init.Running() })
 		harness.WriteFile(t, begun, "")
-		harness.WaitUntil(t, "the stop begins", func() bool { return strings.Contains(s.init.Err(), `"event":"stopping"`) || !s.init.Running() })
+		harness.WaitUntil(t, "the stop begins",
+			func() bool { return strings.Contains(s.init.Err(), `"event":"stopping"`) || !s.init.Running() })
 		o.over = s.count("done") >= jobs
 		v = s.verdict(t)
 		return o
@@ -175,7 +180,8 @@ func (w way) stopped(t *testing.T) outcome {
 	t.Helper()
 	return inHand(t, func(times time.Duration) outcome {
 		s := newScene(t, times*longJob)
-		o := w.run(t, s, harness.DrainitBin, append([]string{"-v", "--log-format=json"}, strings.Fields(s.fill(w.flags))...))
+		o := w.run(t, s, harness.DrainitBin,
+			append([]string{"-v", "--log-format=json"}, strings.Fields(s.fill(w.flags))...))
 		if t.Failed() {
 			t.Logf("record:\n%s\nlog:\n%s", s.lines(), s.init.Err())
 		}
@@ -184,5 +190,7 @@ func (w way) stopped(t *testing.T) outcome {
 }
 
 func signalName(sig syscall.Signal) string {
-	return map[syscall.Signal]string{syscall.SIGINT: "INT", syscall.SIGHUP: "HUP", syscall.SIGQUIT: "QUIT", syscall.SIGUSR1: "USR1", syscall.SIGTERM: "TERM"}[sig]
+	return map[syscall.Signal]string{
+		syscall.SIGINT: "INT", syscall.SIGHUP: "HUP", syscall.SIGQUIT: "QUIT", syscall.SIGUSR1: "USR1",
+		syscall.SIGTERM: "TERM"}[sig]
 }

@@ -46,12 +46,13 @@ var (
 var (
 	nowWords    = regexp.MustCompile(`\bnow: `)
 	asleepWords = regexp.MustCompile(`\bnow, if asleep `)
-	turnWords   = regexp.MustCompile(`at once if that ends|waits until .* has (ended|gone)|not while .* lives|waits for the processes`)
+	turnWords   = regexp.MustCompile(
+		`at once if that ends|waits until .* has (ended|gone)|not while .* lives|waits for the processes`)
 	latestWords = regexp.MustCompile(`at the latest|else never`)
 )
 
-// wantForeseen compares the plan with what then happened: each signal, and each that was not sent, is one that its
-// words allow. Of a process that ended before its turn there is no line.
+// wantForeseen compares the plan with what then happened: each signal, and each that was not sent, is one
+// that its words allow. Of a process that ended before its turn there is no line.
 func (s *scene) wantForeseen(t *testing.T, log string) {
 	t.Helper()
 	rules := make(map[int]string)
@@ -63,7 +64,8 @@ func (s *scene) wantForeseen(t *testing.T, log string) {
 		rule, sent := rules[p.PID]
 		says := func(words *regexp.Regexp) bool { return words.MatchString(p.Stop) }
 		undecided := harness.Matches(`not signalled: [^"\n]*\[`+strconv.Itoa(p.PID)+`\]`, log)
-		betweenCommands := p.Comm == "sleep" && harness.Matches(`\[`+strconv.Itoa(p.PID)+`\]: [^"\n]*it would only die of the signal`, log)
+		betweenCommands := p.Comm == "sleep" &&
+			harness.Matches(`\[`+strconv.Itoa(p.PID)+`\]: [^"\n]*it would only die of the signal`, log)
 		var allowed bool
 		switch {
 		case !sent:

@@ -17,18 +17,23 @@ import (
 
 // undecided is in the line about a process that waits for the last call. On a busy machine
 // one may still be at what its start had it do, and can't be proven untouched.
-var undecided = regexp.MustCompile(`may have been signalled by|not signalled: [^"\n]*: left to [^"\n]*; it is signalled|not signalled yet: `)
+var undecided = regexp.MustCompile(
+	`may have been signalled by|not signalled: [^"\n]*: left to [^"\n]*; it is signalled|not signalled yet: `)
 
 // lastCall is the line of a process that the last call signals, with its time.
-var lastCall = regexp.MustCompile(`"time":"([^"]+)"[^\n]*\bsent SIG[^\n]*: (the grace period is nearly over|the kill is near)"`)
+var lastCall = regexp.MustCompile(
+	`"time":"([^"]+)"[^\n]*\bsent SIG[^\n]*: (the grace period is nearly over|the kill is near)"`)
 
 // allBusy has each application in Node run all the time, so that none can be proven untouched, and
-// pressed leaves the applications no CPU time but their share. everyInput starts each way with each standard input, too,
-// and with a long job under a short grace period.
+// pressed leaves the applications no CPU time but their share. everyInput starts each way with each standard
+// input, too, and with a long job under a short grace period.
 var (
-	allBusy    = flag.Bool("busy", false, "run the matrix with applications in Node that have a timer of 20 ms")
+	allBusy = flag.Bool("busy", false,
+		"run the matrix with applications in Node that have a timer of 20 ms")
 	pressed    = flag.Bool("pressed", false, "run the matrix beside a busy loop on each processor")
-	everyInput = flag.Bool("inputs", false, "run the matrix with each standard input, with a job near the end of its grace period, and each application that never rests, and TestReach by INT, too")
+	everyInput = flag.Bool("inputs", false,
+		"run the matrix with each standard input, with a job near the end of its grace period, "+
+			"and each application that never rests, and TestReach by INT, too")
 )
 
 // shortJob is longer than what a launcher or trap takes to pass the signal on, and longJob
@@ -125,7 +130,8 @@ func (a table) run(t *testing.T, play func(t *testing.T, w way, report func(o ou
 				play(t, w, func(o outcome) {
 					ran.add(w, "drainit", o)
 					late.count(t, w, o)
-					if got, want := o.cell(w), known.of(w, "drainit"+condition()); untimed(got) != untimed(want) && !*update {
+					if got, want := o.cell(w),
+						known.of(w, "drainit"+condition()); untimed(got) != untimed(want) && !*update {
 						t.Errorf("%q, in %s %q", got, a.file, want)
 					}
 				})
@@ -173,7 +179,8 @@ func (w way) checkIn(t *testing.T, s *scene, grace time.Duration) outcome {
 		flags = append(flags, "--grace", grace.String())
 	}
 	o := w.run(t, s, harness.DrainitBin, flags)
-	if w.disconnects && o.signalled < o.done && !o.early && !o.hangs && !strings.Contains(s.init.Stderr.Text(), ": killing ") {
+	if w.disconnects && o.signalled < o.done && !o.early && !o.hangs &&
+		!strings.Contains(s.init.Stderr.Text(), ": killing ") {
 		o.over = true // on a busy machine the signal comes after the job
 		t.Logf("a job ended before its signal:\n%s\n%s", s.lines(), s.init.Stderr.Text())
 	}
@@ -213,7 +220,8 @@ func (w way) checkIn(t *testing.T, s *scene, grace time.Duration) outcome {
 	}
 	s.wantForeseen(t, log)
 	s.init.WantNothingLeft()
-	t.Logf("outcome: %s; drainit signalled %d, late %t", o.cell(w), len(deliveries.FindAllString(log, -1)), o.late)
+	t.Logf("outcome: %s; drainit signalled %d, late %t", o.cell(w),
+		len(deliveries.FindAllString(log, -1)), o.late)
 	if t.Failed() {
 		t.Logf("record:\n%s\nstdout:\n%s\nstderr:\n%s", s.lines(), s.init.Stdout.Text(), log)
 	}
@@ -249,16 +257,18 @@ func wantSignalledOnce(t *testing.T, log string, want int) {
 
 // outcome is how a run ended.
 type outcome struct {
-	begun, signalled, done int           // lines of the record
-	kept                   bool          // the job ended whole, or by the way's word
-	early                  bool          // the init ended before it was asked to
-	rests                  bool          // nothing ran below the init for 0.1 s right before it was asked to
-	over                   bool          // the jobs had ended before the request, or what disconnects before its signal
-	hangs                  bool          // the init did not end
-	late                   bool          // the last call signalled a process
-	status                 int           // its exit status
-	after                  time.Duration // from the end of the last job to the end of the init, for the table
-	signalledAfter         time.Duration // from the stop signal to the first signal of the job that got one last, 0 for none
+	begun, signalled, done int  // lines of the record
+	kept                   bool // the job ended whole, or by the way's word
+	early                  bool // the init ended before it was asked to
+	rests                  bool // nothing ran below the init for 0.1 s right before it was asked to
+	// the jobs had ended before the request, or what disconnects before its signal
+	over   bool
+	hangs  bool          // the init did not end
+	late   bool          // the last call signalled a process
+	status int           // its exit status
+	after  time.Duration // from the end of the last job to the end of the init, for the table
+	// from the stop signal to the first signal of the job that got one last, 0 for none
+	signalledAfter time.Duration
 }
 
 // run plays a scene under an init, up to its end or until it is clear that it
@@ -270,8 +280,10 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 		w.begin(t, s)
 	}
 	jobs := max(w.workers, 1)
-	harness.WaitUntil(t, "the job begins", func() bool { return s.count("begin") >= jobs || !s.init.Running() })
-	if bin == harness.DrainitBin && strings.Contains(w.flags, "--forking") && !strings.Contains(w.script, "--attach") {
+	harness.WaitUntil(t, "the job begins",
+		func() bool { return s.count("begin") >= jobs || !s.init.Running() })
+	if bin == harness.DrainitBin && strings.Contains(w.flags, "--forking") &&
+		!strings.Contains(w.script, "--attach") {
 		s.init.WaitErr(`runs on in`) // on a busy machine the jobs begin before what starts them has ended
 	}
 	rests := s.settle()
@@ -283,23 +295,7 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 	if bin == harness.DrainitBin {
 		s.foresee(t)
 	}
-	s.asked = time.Now()
-	atHand := s.asked // all jobs must be, until then
-	if w.ask != nil {
-		w.ask(t, s)
-	} else {
-		s.init.Signal(cmp.Or(w.signal, syscall.SIGTERM))
-	}
-	if s.plain {
-		s.endJobs(t, w)
-	}
-	if w.again {
-		s.awaitCalls(quiet)
-		harness.PastTheSameRequest()
-		atHand = time.Now()
-		s.init.Signal(cmp.Or(w.signal, syscall.SIGTERM))
-	}
-
+	atHand := w.asks(t, s) // all jobs must be, until then
 	patience := s.job + harness.Patience
 	if s.peer { // which has no grace: what hangs does so for good
 		patience = s.job + 8*time.Second
@@ -337,6 +333,28 @@ func (w way) run(t *testing.T, s *scene, bin string, flags []string) outcome {
 	return o
 }
 
+// asks asks for the stop, and returns when it did for the last time.
+func (w way) asks(t *testing.T, s *scene) time.Time {
+	t.Helper()
+	s.asked = time.Now()
+	if w.ask != nil {
+		w.ask(t, s)
+	} else {
+		s.init.Signal(cmp.Or(w.signal, syscall.SIGTERM))
+	}
+	if s.plain {
+		s.endJobs(t, w)
+	}
+	if !w.again {
+		return s.asked
+	}
+	s.awaitCalls(quiet)
+	harness.PastTheSameRequest()
+	again := time.Now()
+	s.init.Signal(cmp.Or(w.signal, syscall.SIGTERM))
+	return again
+}
+
 // settle waits until all is there that the start brings about, and rests, and reports whether it
 // does. A job of a length of its own goes on meanwhile, and must not end.
 func (s *scene) settle() bool {
@@ -352,7 +370,8 @@ func (s *scene) settle() bool {
 
 // withPeers also runs the ways of the matrix under other inits, which fails
 // nothing and takes its time, and prints the sums of all.
-var withPeers = flag.Bool("peers", false, "run the matrix under other inits too, calm or with -busy, and print its sums")
+var withPeers = flag.Bool(
+	"peers", false, "run the matrix under other inits too, calm or with -busy, and print its sums")
 
 // runPeers runs the way under each of these inits.
 func (w way) runPeers(t *testing.T, inits []string, ran *found) {

@@ -80,7 +80,8 @@ func (b *backend) answer(w http.ResponseWriter, r *http.Request) {
 		id := b.queued[0]
 		b.queued = b.queued[1:]
 		url := b.server.URL + "/jobs/" + id
-		reply["jobs"] = []any{map[string]any{"id": id, "type": "work", "queue": "default", "args": []string{url}}}
+		reply["jobs"] = []any{map[string]any{
+			"id": id, "type": "work", "queue": "default", "args": []string{url}}}
 	}
 	if err := json.NewEncoder(w).Encode(reply); err != nil {
 		b.t.Errorf("cannot answer %s: %v", c.verb, err)

@@ -15,14 +15,15 @@ import (
 	"drainit/test/harness"
 )
 
-// signalledEach are starts on a platform that signals every process, as Heroku and systemd do. A launcher and a
-// manager pass its signal on, so that the application gets two whatever the init does.
+// signalledEach are starts on a platform that signals every process, as Heroku and systemd do. A launcher and
+// a manager pass its signal on, so that the application gets two whatever the init does.
 var signalledEach = named([]way{
 	{name: "`node app`", env: once},
 	{name: "`sh -c 'node app; exit $?'`", env: once},
 	{name: "`node app; exit $?` in a script", env: once},
 	{name: "`npm start`", uncounted: true},
-	{name: "`gunicorn`, 3 workers", start: "gunicorn -c gunicorn.conf.py -b 127.0.0.1:$PORT gunicorn_app", begin: request, kept: answeredWhole, uncounted: true},
+	{name: "`gunicorn`, 3 workers", start: "gunicorn -c gunicorn.conf.py -b 127.0.0.1:$PORT gunicorn_app",
+		begin: request, kept: answeredWhole, uncounted: true},
 	{name: "`pm2-runtime start`", start: "pm2-runtime start app.js", env: patient, uncounted: true},
 })
 
@@ -42,8 +43,8 @@ func toEach(order string) func(t *testing.T, s *scene) {
 	}
 }
 
-// With --forward none a process gets the platform's signal alone, the jobs are kept, and drainit signals none. With
-// -peers it prints how often tini, tini -g and dumb-init keep them.
+// With --forward none a process gets the platform's signal alone, the jobs are kept, and drainit signals
+// none. With -peers it prints how often tini, tini -g and dumb-init keep them.
 func TestPlatformSignalsEachProcess(t *testing.T) {
 	t.Parallel()
 	harness.Full(t)
@@ -55,15 +56,19 @@ func TestPlatformSignalsEachProcess(t *testing.T) {
 				w.need(t, false)
 				o := inHand(t, func(times time.Duration) outcome {
 					s := newScene(t, times*shortJob)
-					o := w.run(t, s, harness.DrainitBin, []string{"-v", "--log-format", "json", "--forward", "none", "--grace", (times * 30 * time.Second).String()})
+					o := w.run(t, s, harness.DrainitBin,
+						[]string{"-v", "--log-format", "json", "--forward", "none", "--grace",
+							(times * 30 * time.Second).String()})
 					log := s.logAtEnd(o)
-					if sent := deliveries.FindAllString(log, -1); len(sent) > 0 || strings.Contains(log, `"event":"signals_each"`) {
+					if sent := deliveries.FindAllString(log, -1); len(sent) > 0 ||
+						strings.Contains(log, `"event":"signals_each"`) {
 						t.Errorf("drainit has signalled %q, or warns:\n%s", sent, log)
 					}
 					return o
 				})
 				if !o.kept || o.hangs || !w.uncounted && o.signalled != 1 {
-					t.Errorf("begun %d, signalled %d, done %d, hangs %t", o.begun, o.signalled, o.done, o.hangs)
+					t.Errorf("begun %d, signalled %d, done %d, hangs %t", o.begun, o.signalled,
+						o.done, o.hangs)
 				}
 			})
 			if !*withPeers {
@@ -78,16 +83,17 @@ func TestPlatformSignalsEachProcess(t *testing.T) {
 						s.peer = true
 						return w.run(t, s, harness.PathOf(t, bin), strings.Fields(flag))
 					})
-					fmt.Printf("%s | %s %s | kept %t, signalled %d\n", w.name, peer, order, o.kept, o.signalled)
+					fmt.Printf("%s | %s %s | kept %t, signalled %d\n", w.name, peer, order,
+						o.kept, o.signalled)
 				})
 			}
 		}
 	}
 }
 
-// drainers are workers that handle TERM alone, as a program of each runtime does that is written for Kubernetes, with
-// what becomes of them by a signal that they were not written for. Of a signal for which the runtime has a handler of
-// its own, that looks like the program's: it is forwarded.
+// drainers are workers that handle TERM alone, as a program of each runtime does that is written for
+// Kubernetes, with what becomes of them by a signal that they were not written for. Of a signal for which the
+// runtime has a handler of its own, that looks like the program's: it is forwarded.
 var drainers = []struct {
 	way
 	lost []string // the job dies of it
@@ -97,16 +103,20 @@ var drainers = []struct {
 	{way: way{name: "`python3 job.py`", status: 7}, lost: []string{"INT"}},
 	{way: way{name: "`node app`", env: "CATCH=SIGTERM"}, lost: []string{"INT"}, deaf: []string{"USR1"}},
 	{way: way{name: "`./app`", start: "$APP", uses: "go", prepare: goApp}, deaf: []string{"USR1", "WINCH"}},
-	{way: way{name: "`java Worker`", start: "$JAVA", uses: "java javac", status: 143, prepare: java("Worker")}, deaf: []string{"QUIT"}},
+	{way: way{name: "`java Worker`", start: "$JAVA", uses: "java javac", status: 143,
+		prepare: java("Worker")}, deaf: []string{"QUIT"}},
 	{way: way{name: "`ruby worker.rb`"}, lost: []string{"INT", "QUIT", "USR1"}},
 }
 
-// stopSignals are what an image may have as its STOPSIGNAL. By WINCH nothing happens to a process without a handler.
+// stopSignals are what an image may have as its STOPSIGNAL. By WINCH nothing happens to a process without a
+// handler.
 var stopSignals = map[string]unix.Signal{
-	"QUIT": unix.SIGQUIT, "INT": unix.SIGINT, "USR1": unix.SIGUSR1, "PWR": unix.SIGPWR, "RTMIN+3": 37, "WINCH": unix.SIGWINCH,
+	"QUIT": unix.SIGQUIT, "INT": unix.SIGINT, "USR1": unix.SIGUSR1, "PWR": unix.SIGPWR, "RTMIN+3": 37,
+	"WINCH": unix.SIGWINCH,
 }
 
-// A worker on an image with another STOPSIGNAL drains: a signal by which it would die with its job is meant as the stop.
+// A worker on an image with another STOPSIGNAL drains: a signal by which it would die with its job is meant
+// as the stop.
 func TestStopSignalOfAnotherImage(t *testing.T) {
 	t.Parallel()
 	harness.Full(t)
@@ -126,16 +136,20 @@ func TestStopSignalOfAnotherImage(t *testing.T) {
 					o := inHand(t, func(times time.Duration) outcome {
 						s = newScene(t, times*shortJob)
 						s.peer = deaf // it is not waited for
-						return w.run(t, s, harness.DrainitBin, []string{"-v", "--log-format", "json", "--grace", (times * 30 * time.Second).String()})
+						return w.run(t, s, harness.DrainitBin,
+							[]string{"-v", "--log-format", "json", "--grace",
+								(times * 30 * time.Second).String()})
 					})
 					log := s.logAtEnd(o)
-					lost, adopted := slices.Contains(d.lost, name), strings.Contains(log, `"event":"stop_adopted"`)
+					lost, adopted := slices.Contains(d.lost, name),
+						strings.Contains(log, `"event":"stop_adopted"`)
 					switch {
 					case deaf && (!o.hangs || strings.Contains(log, `"stopping"`)):
 						t.Errorf("it ends by %s: %+v\n%s", name, o, log)
 					case deaf && !slices.Contains(d.deaf, name):
 						s.init.WantLogged(`"event":"signal_no_effect"`, 1)
-					case !deaf && (o.hangs || o.kept == lost || !lost && o.signalled > 1 || adopted && o.status != w.status || adopted == lost && name != "INT"):
+					case !deaf && (o.hangs || o.kept == lost || !lost && o.signalled > 1 ||
+						adopted && o.status != w.status || adopted == lost && name != "INT"):
 						t.Errorf("lost %t, adopted %t: %+v\n%s", lost, adopted, o, log)
 					}
 				})
@@ -148,6 +162,7 @@ func TestStopSignalOfAnotherImage(t *testing.T) {
 func goApp(t *testing.T, s *scene) {
 	t.Helper()
 	app := filepath.Join(s.dir, "app")
-	harness.OutputOf(t, exec.Command("go", "build", "-o", app, harness.Repo("test/workers/testdata/matrix/app.go")))
+	harness.OutputOf(t, exec.Command(
+		"go", "build", "-o", app, harness.Repo("test/workers/testdata/matrix/app.go")))
 	s.vars = append(s.vars, "$APP", app)
 }

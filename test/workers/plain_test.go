@@ -15,7 +15,8 @@ import (
 
 // TestMatrixOfPlainApplications has the ways that need no Node with an application in Perl,
 // whose job the test ends when its handler has run: all that the matrix says holds of them too.
-// Each has Docker's standard input and, in the whole of the tests, one with a shell has another; with -inputs it has all.
+// Each has Docker's standard input and, in the whole of the tests, one with a shell has another; with -inputs
+// it has all.
 func TestMatrixOfPlainApplications(t *testing.T) {
 	t.Parallel()
 	var late lateRows
@@ -74,7 +75,8 @@ func (r *lateRows) run(t *testing.T, w way, in input) {
 	})
 }
 
-// count counts a row's outcome. One whose application never rests has no excuse: what the machine does changes nothing.
+// count counts a row's outcome. One whose application never rests has no excuse: what the machine does
+// changes nothing.
 func (r *lateRows) count(t *testing.T, w way, o outcome) {
 	t.Helper()
 	busy := strings.Contains(w.env, "TICK=") && !*pressed
@@ -110,8 +112,8 @@ var activities = []struct{ name, env string }{
 	{"a thread computes", "COMPUTE=1"},
 }
 
-// busyGrace has its last call at 12 s, and the final call at 14.4 s: by then the jobs that the last call has signalled
-// must have ended, on a busy machine, too.
+// busyGrace has its last call at 12 s, and the final call at 14.4 s: by then the jobs that the last call has
+// signalled must have ended, on a busy machine, too.
 const busyGrace = 16 * time.Second
 
 // TestApplicationsThatNeverRest has an application whose job lasts until it has been signalled:
@@ -119,7 +121,8 @@ const busyGrace = 16 * time.Second
 // nothing is killed. Each way has one of the activities, and with -inputs all.
 func TestApplicationsThatNeverRest(t *testing.T) {
 	t.Parallel()
-	for k, w := range slices.DeleteFunc(slices.Concat(ways, foundWays), func(w way) bool { return w.restless == nil }) {
+	for k, w := range slices.DeleteFunc(
+		slices.Concat(ways, foundWays), func(w way) bool { return w.restless == nil }) {
 		w.tells = w.restless.tells
 		for i, a := range activities {
 			if i != k%len(activities) && !*everyInput || !harness.Row(w.name) {
@@ -158,7 +161,8 @@ func (s *scene) endJobs(t *testing.T, w way) {
 	}
 	s.init.WaitErr(`what still runs after`)
 	harness.WaitUntil(t, "the handlers run", func() bool {
-		return w.uncounted || s.count("signalled") >= jobs || !s.busy && undecided.MatchString(s.init.Stderr.Text()) || !s.init.Running()
+		return w.uncounted || s.count("signalled") >= jobs ||
+			!s.busy && undecided.MatchString(s.init.Stderr.Text()) || !s.init.Running()
 	})
 	s.init.WaitAtRest(500 * time.Millisecond)
 	end, err := os.OpenFile(filepath.Join(s.dir, "end"), os.O_RDWR, 0)

@@ -10,9 +10,9 @@ import (
 	"drainit/test/harness"
 )
 
-// The real Sidekiq has no way back from its quiet: it handles TSTP and not CONT. So a CONT leaves it quiet, for the
-// probe, the subcommands and the log, and what is queued then stays in the queue. With an application that handles CONT
-// it takes the job.
+// The real Sidekiq has no way back from its quiet: it handles TSTP and not CONT. So a CONT leaves it quiet,
+// for the probe, the subcommands and the log, and what is queued then stays in the queue. With an application
+// that handles CONT it takes the job.
 func TestSidekiqIsResumedOnlyByItsApplication(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "sidekiq", "ruby", "redis-server", "redis-cli")
@@ -38,10 +38,14 @@ func TestSidekiqIsResumedOnlyByItsApplication(t *testing.T) {
 				return harness.SignalMask(t, worker, "SigCgt")&(1<<(unix.SIGTSTP-1)) != 0
 			})
 			queue := func() string {
-				return s.ask(t, "redis-cli -p "+strings.TrimPrefix(s.redis, "127.0.0.1:")+" llen queue:default")
+				return s.ask(t, "redis-cli -p "+strings.TrimPrefix(s.redis, "127.0.0.1:")+
+					" llen queue:default")
 			}
 			recorded := func(n int) func() bool {
-				return func() bool { b, _ := os.ReadFile(s.dir + "/record"); return strings.Count(string(b), "done") == n }
+				return func() bool {
+					b, _ := os.ReadFile(s.dir + "/record")
+					return strings.Count(string(b), "done") == n
+				}
 			}
 			enqueue := func() { s.ask(t, "ruby -r ./app.rb -e Job.perform_async") }
 			enqueue()

@@ -20,9 +20,12 @@ import (
 )
 
 // known are the starts whose worker is in the table of programs, by the beginning of the names of the matrix.
-var known = []string{"`npm start`", "`npx -c", "`yarn start`", "`pnpm start`", "`make run`", "`composer", "`just run`", "`go run`", "`run-p app`",
-	"`cross-env", "`lerna exec", "`foreman start`", "`supervisord`, one", "`runsvdir`", "`s6-svscan", "`runuser", "`timeout 300",
-	"`timeout --foreground", "`dumb-init -c", "`su nobody", "`script", "`gunicorn`", "`celery worker`, prefork", "`puma` with", "`strace sh"}
+var known = []string{"`npm start`", "`npx -c", "`yarn start`", "`pnpm start`", "`make run`", "`composer",
+	"`just run`", "`go run`", "`run-p app`",
+	"`cross-env", "`lerna exec", "`foreman start`", "`supervisord`, one", "`runsvdir`", "`s6-svscan",
+	"`runuser", "`timeout 300",
+	"`timeout --foreground", "`dumb-init -c", "`su nobody", "`script", "`gunicorn`",
+	"`celery worker`, prefork", "`puma` with", "`strace sh"}
 
 // alsoKnown are starts of known programs that are in no table of the docs.
 var alsoKnown = named([]way{
@@ -30,8 +33,8 @@ var alsoKnown = named([]way{
 	{name: "`strace sh -c 'node app; exit $?'`"},
 })
 
-// TestReach signals each program that is known, counts the calls by which it signals others, and finds no more of them
-// than the table says. By -inputs it does so by INT, too.
+// TestReach signals each program that is known, counts the calls by which it signals others, and finds no
+// more of them than the table says. By -inputs it does so by INT, too.
 func TestReach(t *testing.T) {
 	t.Parallel()
 	harness.Full(t)
@@ -57,7 +60,8 @@ func TestReach(t *testing.T) {
 					says, does, inTime = w.reach(t, sig, job)
 				}
 				isSilent := strings.HasPrefix(name, "`celery") // at TERM, but for another setting
-				missed := sig == unix.SIGTERM && says > program.NoProcess && does == program.NoProcess && !isSilent
+				missed := sig == unix.SIGTERM && says > program.NoProcess &&
+					does == program.NoProcess && !isSilent
 				if says == program.Unknown || does > says || missed {
 					t.Errorf("it is known for %v, and does %v", says, does)
 				}
@@ -66,8 +70,8 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// reach is what is known of the worker of a way, and what it does when it is sent a signal alone, and whether half
-// of its job was still to do then.
+// reach is what is known of the worker of a way, and what it does when it is sent a signal alone, and whether
+// half of its job was still to do then.
 func (w way) reach(t *testing.T, sig unix.Signal, job time.Duration) (says, does program.Reach, inTime bool) {
 	t.Helper()
 	s := newScene(t, job)
@@ -76,7 +80,8 @@ func (w way) reach(t *testing.T, sig unix.Signal, job time.Duration) (says, does
 		w.begin(t, s)
 	}
 	jobs := max(w.workers, 1)
-	harness.WaitUntil(t, "the job begins", func() bool { return s.count("begin") >= jobs || !s.init.Running() })
+	harness.WaitUntil(t, "the job begins",
+		func() bool { return s.count("begin") >= jobs || !s.init.Running() })
 	s.settle()
 	worker := s.init.FirstChild()
 	p, err := new(proc.Reader).Process(worker)
@@ -87,7 +92,8 @@ func (w way) reach(t *testing.T, sig unix.Signal, job time.Duration) (says, does
 		inside = append(inside, harness.PidInside(child))
 	}
 	trace := filepath.Join(s.dir, "trace")
-	strace := exec.Command("strace", "-f", "-qq", "-o", trace, "-e", "trace=kill,tkill,tgkill", "-p", strconv.Itoa(worker))
+	strace := exec.Command("strace", "-f", "-qq", "-o", trace, "-e", "trace=kill,tkill,tgkill", "-p",
+		strconv.Itoa(worker))
 	harness.Must(t, strace.Start())
 	t.Cleanup(func() { _ = strace.Process.Kill(); _ = strace.Wait() })
 	harness.WaitUntil(t, "it is traced", func() bool { return harness.IsTraced(worker) })
@@ -100,8 +106,8 @@ func (w way) reach(t *testing.T, sig unix.Signal, job time.Duration) (says, does
 	return program.Signals(&p, sig), reachIn(string(b), self, inside), inTime
 }
 
-// killed is a call that sends a stop signal, with the pid. Where another thread comes between its begin and its
-// end, strace writes "<unfinished ...>" after its arguments.
+// killed is a call that sends a stop signal, with the pid. Where another thread comes between its begin and
+// its end, strace writes "<unfinished ...>" after its arguments.
 var killed = regexp.MustCompile(`\bt?g?kill\((-?\d+),(?: \d+,)? SIG(?:TERM|INT|HUP)\b`)
 
 // reachIn is how far the signals in a trace went.

@@ -7,8 +7,8 @@ import (
 	"drainit/test/harness"
 )
 
-// rehearsals are drainit plan with a job in flight: of a queue in Redis, and of the Open Job Spec's backend, of which
-// the test answers the two commands.
+// rehearsals are drainit plan with a job in flight: of a queue in Redis, and of the Open Job Spec's backend,
+// of which the test answers the two commands.
 var rehearsals = []struct {
 	name, flags   string
 	way           way
@@ -18,13 +18,19 @@ var rehearsals = []struct {
 }{
 	{"rq", "", rqWay, enqueueInRq, jobIsDone, 0, []string{`\ndrains: the stop took [1-9]\d*\.\ds\n\z`}},
 	{"rq, and a grace period that is too short", "--grace=1s", rqWay, enqueueInRq, jobIsDone, 1,
-		[]string{`\nloses work: `, `\n- --check exited with status 1\n`, `\n- \w+\[\d+\] was killed at the end of the grace period: a longer --grace`}},
-	{"a worker without a handler", "", way{start: "python3 no-handler.py", uses: "redis-server", prepare: startRedis, files: files{"no-handler.py": "import os, redis\n" +
-		"from record import job\n" + `queue = redis.Redis.from_url(os.environ["REDIS_URL"])` + "\nwhile queue.blpop('jobs'): job()\n"}},
+		[]string{`\nloses work: `, `\n- --check exited with status 1\n`,
+			`\n- \w+\[\d+\] was killed at the end of the grace period: a longer --grace`}},
+	{"a worker without a handler", "",
+		way{start: "python3 no-handler.py", uses: "redis-server", prepare: startRedis,
+			files: files{"no-handler.py": "import os, redis\n" +
+				"from record import job\n" + `queue = redis.Redis.from_url(os.environ["REDIS_URL"])` +
+				"\nwhile queue.blpop('jobs'): job()\n"}},
 		`redis-cli -u $REDIS_URL rpush jobs 1 && ` + begun, jobIsDone, 1,
 		[]string{`\nloses work: `, `\n- python3\[\d+\] has no SIGTERM handler and died of it: add one`}},
-	{"the reference worker", "", ojsWay, `curl -sf $OJS_URL/jobs/hand-over`, `curl -sf $OJS_URL/jobs/was-acked`, 0, []string{`\ndrains: `}},
-	{"the reference worker, killed", "--grace=300ms", ojsWay, `curl -sf $OJS_URL/jobs/hand-over`, `curl -sf $OJS_URL/jobs/was-acked`, 1,
+	{"the reference worker", "", ojsWay, `curl -sf $OJS_URL/jobs/hand-over`,
+		`curl -sf $OJS_URL/jobs/was-acked`, 0, []string{`\ndrains: `}},
+	{"the reference worker, killed", "--grace=300ms", ojsWay, `curl -sf $OJS_URL/jobs/hand-over`,
+		`curl -sf $OJS_URL/jobs/was-acked`, 1,
 		[]string{`\nloses work: `, `\n- node\[\d+\] was killed at the end of the grace period`}},
 }
 
@@ -47,7 +53,8 @@ func TestRehearsalWithWork(t *testing.T) {
 			harness.Need(t, "curl", "redis-server")
 			s := newScene(t, shortJob)
 			command := tt.way.place(t, s)
-			args := append([]string{"plan", "--during", tt.during, "--check", tt.check}, append(words(tt.flags), append([]string{"--"}, command...)...)...)
+			args := append([]string{"plan", "--during", tt.during, "--check", tt.check},
+				append(words(tt.flags), append([]string{"--"}, command...)...)...)
 			r := harness.RunToEnd(t, harness.Launch{Args: args, Dir: s.dir, Env: s.env})
 			for _, pattern := range tt.says {
 				if !harness.Matches(pattern, r.Out) {
@@ -64,8 +71,8 @@ func TestRehearsalWithWork(t *testing.T) {
 	}
 }
 
-// atHand answers the commands of a rehearsal: hand-over gives the worker a job that lasts a second, and returns when it
-// has begun; was-acked fails unless that was acknowledged.
+// atHand answers the commands of a rehearsal: hand-over gives the worker a job that lasts a second, and
+// returns when it has begun; was-acked fails unless that was acknowledged.
 func (b *backend) atHand(id string) (ok, known bool) {
 	switch id {
 	case "hand-over":

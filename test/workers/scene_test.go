@@ -23,7 +23,7 @@ type scene struct {
 	input  input         // Docker's if zero
 	port   int           // a free port on the loopback: $PORT
 	env    []string
-	vars   []string      // $NAME and its value, by turns, which start, script and files have in place of the name
+	vars   []string      // $NAME and its value, by turns, for start, script and files
 	init   *harness.Init // nil until it has been started
 	answer chan string   // what came to a server's client
 	notes  string        // the log of a program that keeps one
@@ -58,7 +58,8 @@ func newScene(t *testing.T, job time.Duration) *scene {
 		// tsx has a socket in /tmp that is named by its pid, which others have too in
 		// namespaces of their own.
 		"TMPDIR=" + dir,
-		"npm_config_offline=true", "npm_config_update_notifier=false", "COREPACK_ENABLE_NETWORK=0", "PM2_DISABLE_VERSION_CHECK=true",
+		"npm_config_offline=true", "npm_config_update_notifier=false", "COREPACK_ENABLE_NETWORK=0",
+		"PM2_DISABLE_VERSION_CHECK=true",
 		"NX_DAEMON=false", "NX_TUI=false", "NX_NO_CLOUD=true", "NX_ISOLATE_PLUGINS=false",
 		"NX_SOCKET_DIR=" + dir, "NX_CACHE_DIRECTORY=" + dir, "NX_WORKSPACE_DATA_DIRECTORY=" + dir,
 	}
@@ -135,7 +136,8 @@ func (s *scene) last(word string) (at time.Time) {
 
 // times are those in the lines of the record that begin with a word.
 func (s *scene) times(word string) (all []time.Time) {
-	for _, m := range regexp.MustCompile(`(?m)^`+word+` (?:.* )?([\d.]+)$`).FindAllStringSubmatch(s.lines(), -1) {
+	lines := regexp.MustCompile(`(?m)^` + word + ` (?:.* )?([\d.]+)$`)
+	for _, m := range lines.FindAllStringSubmatch(s.lines(), -1) {
 		if seconds, err := strconv.ParseFloat(m[1], 64); err == nil {
 			all = append(all, time.UnixMicro(int64(seconds*1e6)))
 		}
@@ -203,7 +205,8 @@ var inputs = []input{
 }
 
 // shells are the programs that are shells or run their command by one.
-var shells = regexp.MustCompile(`\b(sh|bash|dash|[ml]ksh|npm|npx|yarn|pnpm|concurrently|rake|nx|lerna|runsvdir|mysqld_safe|rabbitmq-server|su|script)\b`)
+var shells = regexp.MustCompile(`\b(sh|bash|dash|[ml]ksh|npm|npx|yarn|pnpm|concurrently|rake|nx|lerna|` +
+	`runsvdir|mysqld_safe|rabbitmq-server|su|script)\b`)
 
 // otherInputs are those with which the way runs beside Docker's: all where a shell takes
 // part.
@@ -218,7 +221,8 @@ func (w way) otherInputs() []input {
 func (w way) launch(t *testing.T, s *scene, bin string, flags []string) {
 	t.Helper()
 	command := w.place(t, s)
-	l := harness.Launch{Bin: bin, Args: harness.Line(flags, command...), Dir: s.dir, Env: s.env, Setup: harness.Setup{Docker: w.confined}}
+	l := harness.Launch{Bin: bin, Args: harness.Line(flags, command...), Dir: s.dir, Env: s.env,
+		Setup: harness.Setup{Docker: w.confined}}
 	if s.input.set != nil {
 		l = s.input.set(t, l)
 	}
@@ -229,6 +233,7 @@ func (w way) launch(t *testing.T, s *scene, bin string, flags []string) {
 func (s *scene) makeEnd(t *testing.T) {
 	t.Helper()
 	end := filepath.Join(s.dir, "end")
-	harness.Must(t, errors.Join(syscall.Mkfifo(end, 0o666), os.Chmod(end, 0o666))) // another user may wait for it
+	// another user may wait for it
+	harness.Must(t, errors.Join(syscall.Mkfifo(end, 0o666), os.Chmod(end, 0o666)))
 	s.env = append(s.env, "END="+end)
 }

@@ -41,7 +41,8 @@ var serverWays = []way{
 	{name: "`sh -c 'puma'`", start: "sh -c '" + puma + "'", status: 143, begin: request, kept: answeredWhole},
 	// The Java runtime runs its hooks once, however often it is signalled, and then exits with 143.
 	{name: "`java Worker`", start: "$JAVA", uses: "java javac", status: 143, prepare: java("Worker")},
-	{name: "`sh -c 'java Worker'`", start: "sh -c '$JAVA'", uses: "java javac", status: 143, prepare: java("Worker")},
+	{name: "`sh -c 'java Worker'`", start: "sh -c '$JAVA'", uses: "java javac", status: 143,
+		prepare: java("Worker")},
 	{name: "`php worker.php`"},
 	{name: "`sh -c 'php worker.php'`"},
 	rabbitmqWay,
@@ -59,7 +60,9 @@ func nginx(w way) way {
 			user = "user root root;"
 		}
 		// How long a download takes is the client's business here.
-		fill := strings.NewReplacer("\nUSER\n", "\n"+user+"\n", ":PORT", ":"+strconv.Itoa(s.port), " DIR/", " "+dir+"/", "limit_rate 4m;", "")
+		fill := strings.NewReplacer(
+			"\nUSER\n", "\n"+user+"\n", ":PORT", ":"+strconv.Itoa(s.port), " DIR/", " "+dir+"/",
+			"limit_rate 4m;", "")
 		conf := fill.Replace(harness.TextOf(t, "testdata/nginx.conf"))
 		harness.WriteFile(t, filepath.Join(dir, "nginx.conf"), conf)
 		harness.WriteFile(t, filepath.Join(dir, "root", "file"), string(nginxFile(s)))
@@ -112,7 +115,8 @@ func download(t *testing.T, addr string) io.Reader {
 	harness.Must(t, err)
 	t.Cleanup(func() { conn.Close() })
 	_, writeErr := io.WriteString(conn, "GET /file HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")
-	err = errors.Join(conn.(*net.TCPConn).SetReadBuffer(64<<10), conn.SetDeadline(time.Now().Add(2*harness.Patience)), writeErr)
+	err = errors.Join(conn.(*net.TCPConn).SetReadBuffer(64<<10),
+		conn.SetDeadline(time.Now().Add(2*harness.Patience)), writeErr)
 	response, readErr := http.ReadResponse(bufio.NewReader(conn), nil)
 	harness.Must(t, errors.Join(err, readErr))
 	t.Cleanup(func() { response.Body.Close() })
@@ -177,7 +181,8 @@ func (s *scene) answered(t *testing.T) string {
 // it is shutting down.
 var mysqldSafeWay = way{
 	name: "`mysqld_safe`",
-	start: "mysqld_safe --no-defaults --user=root --datadir=$DIR/data --skip-networking --socket=$DIR/socket " +
+	start: "mysqld_safe --no-defaults --user=root --datadir=$DIR/data --skip-networking " +
+		"--socket=$DIR/socket " +
 		"--pid-file=$DIR/pid --log-error=$DIR/log.err " + innodbLog,
 	uses:      "mariadbd mariadb-install-db",
 	uncounted: true,
@@ -211,7 +216,9 @@ var newMariaDB = sync.OnceValues(func() (data string, err error) {
 		return "", err
 	}
 	data = filepath.Join(dir, "data")
-	out, err := exec.Command("mariadb-install-db", "--no-defaults", "--user=root", "--datadir="+data, "--skip-test-db", innodbLog).CombinedOutput()
+	out, err := exec.Command(
+		"mariadb-install-db", "--no-defaults", "--user=root", "--datadir="+data, "--skip-test-db",
+		innodbLog).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("cannot set up MariaDB: %w\n%s", err, out)
 	}
@@ -248,11 +255,14 @@ var rabbitmqWay = way{
 		s.awaitLog(t, "Server startup complete")
 		s.noteDone(t, func() bool {
 			log := s.logged()
-			return strings.Count(log, "Message store for directory") >= 2 && strings.Count(log, "is stopped") >= 2
+			return strings.Count(log, "Message store for directory") >= 2 &&
+				strings.Count(log, "is stopped") >= 2
 		})
 	},
 	kept: func(t *testing.T, s *scene) bool {
-		marks, _ := filepath.Glob(filepath.Join(filepath.Dir(s.notes), "*", "msg_stores", "vhosts", "*", "*", "clean.dot")) // fails for a bad pattern only
+		// fails for a bad pattern only
+		marks, _ := filepath.Glob(
+			filepath.Join(filepath.Dir(s.notes), "*", "msg_stores", "vhosts", "*", "*", "clean.dot"))
 		return strings.Count(s.logged(), "SIGTERM received - shutting down") == 1 && len(marks) > 0
 	},
 }

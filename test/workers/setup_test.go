@@ -22,7 +22,8 @@ func noneSignalled(_ *testing.T, s *scene) bool { return s.count("signalled") ==
 func supervisord(setting string, commands ...string) files {
 	conf := "[supervisord]\nnodaemon=true\nlogfile=/dev/null\nlogfile_maxbytes=0\n"
 	for i, command := range commands {
-		conf += "[program:app" + string(rune('0'+i)) + "]\ncommand=" + command + "\nstopwaitsecs=60\n" + setting + "\n"
+		conf += "[program:app" + string(rune('0'+i)) + "]\ncommand=" + command + "\nstopwaitsecs=60\n" +
+			setting + "\n"
 	}
 	return files{"supervisord.conf": conf}
 }
@@ -36,10 +37,11 @@ var runitServices = files{
 // lerna is a package below another, with one more setting of lerna's.
 func lerna(setting string) files {
 	return files{
-		"package.json":              `{"name": "root", "version": "1.0.0", "private": true, "workspaces": ["packages/*"]}`,
-		"lerna.json":                `{"version": "1.0.0", "packages": ["packages/*"]` + setting + `}`,
-		"nx.json":                   `{"analytics": false}`,
-		"packages/app/package.json": `{"name": "app", "version": "1.0.0", "private": true, "scripts": {"start": "node ../../app.js"}}`,
+		"package.json": `{"name": "root", "private": true, "workspaces": ["packages/*"]}`,
+		"lerna.json":   `{"version": "1.0.0", "packages": ["packages/*"]` + setting + `}`,
+		"nx.json":      `{"analytics": false}`,
+		"packages/app/package.json": `{"name": "app", "version": "1.0.0", ` +
+			`"scripts": {"start": "node ../../app.js"}}`,
 	}
 }
 
@@ -71,7 +73,8 @@ func gives(command string) func(t *testing.T, s *scene) bool {
 // java compiles a program of testdata/matrix; its start is $JAVA.
 func java(program string) func(t *testing.T, s *scene) {
 	return func(t *testing.T, s *scene) {
-		s.vars = append(s.vars, "$JAVA", strings.Join(harness.Java(t, harness.Repo("test/workers/testdata/matrix", program+".java")), " "))
+		s.vars = append(s.vars, "$JAVA",
+			strings.Join(harness.Java(t, harness.Repo("test/workers/testdata/matrix", program+".java")), " "))
 	}
 }
 
@@ -80,7 +83,8 @@ func goCaches(t *testing.T, s *scene) {
 	home, _ := os.UserHomeDir() // both fail without HOME, where go has needed the variables
 	cache, _ := os.UserCacheDir()
 	s.env = append(s.env, "GOPROXY=off", "GOTOOLCHAIN=local",
-		"GOCACHE="+cmp.Or(os.Getenv("GOCACHE"), filepath.Join(cache, "go-build")), "GOPATH="+cmp.Or(os.Getenv("GOPATH"), filepath.Join(home, "go")))
+		"GOCACHE="+cmp.Or(os.Getenv("GOCACHE"), filepath.Join(cache, "go-build")),
+		"GOPATH="+cmp.Or(os.Getenv("GOPATH"), filepath.Join(home, "go")))
 }
 
 // prefer lets a way's processes go before others: tsx kills an application that has not answered its signal
@@ -105,19 +109,28 @@ func stopThreads(t *testing.T, s *scene) {
 var queueWays = []way{
 	// It has a process of its own for each job. It leaves when a thread that looks up each 0.2 s has
 	// seen that it is to.
-	{name: "`rq worker`", start: rq, uses: "redis-server", leaves: 500 * time.Millisecond, prepare: startRedis, begin: queueInRq},
-	{name: "`sh -c 'rq worker'`", start: "sh -c '" + rq + "'", uses: "redis-server", leaves: 500 * time.Millisecond, prepare: startRedis, begin: queueInRq},
+	{name: "`rq worker`", start: rq, uses: "redis-server", leaves: 500 * time.Millisecond,
+		prepare: startRedis, begin: queueInRq},
+	{name: "`sh -c 'rq worker'`", start: "sh -c '" + rq + "'", uses: "redis-server",
+		leaves: 500 * time.Millisecond, prepare: startRedis, begin: queueInRq},
 	// It has its Redis inside, a daemon that its entrypoint starts. The worker still needs it when
 	// its job is done. drainit signals both.
-	{name: "entrypoint: `redis-server --daemonize yes; exec rq worker`", leaves: 500 * time.Millisecond, tells: 2,
-		start: "sh entrypoint.sh", uses: "rq redis-server", prepare: redisInside, begin: queueInRq, kept: redisOutlivedTheJob,
-		files: files{"entrypoint.sh": "#!/bin/sh\nredis-server --daemonize yes --port $PORT --bind 127.0.0.1 --save '' --logfile redis.log\nexec " + rq + "\n"}},
+	{name: "entrypoint: `redis-server --daemonize yes; exec rq worker`",
+		leaves: 500 * time.Millisecond, tells: 2,
+		start: "sh entrypoint.sh", uses: "rq redis-server", prepare: redisInside, begin: queueInRq,
+		kept: redisOutlivedTheJob,
+		files: files{
+			"entrypoint.sh": "#!/bin/sh\nredis-server --daemonize yes --port $PORT --bind 127.0.0.1 --save " +
+				"'' --logfile redis.log\nexec " + rq + "\n"}},
 	// It has a pool of children, which its master ends. Each of them sleeps for a second when it leaves.
-	{name: "`celery worker`, prefork", start: "celery -A celery_app worker --pool prefork --concurrency 2", uses: "redis-server",
-		tells: 1, leaves: 3 * time.Second, prepare: startRedis, begin: clients("celery -A celery_app call job")},
+	{name: "`celery worker`, prefork", start: "celery -A celery_app worker --pool prefork --concurrency 2",
+		uses:  "redis-server",
+		tells: 1, leaves: 3 * time.Second, prepare: startRedis,
+		begin: clients("celery -A celery_app call job")},
 	sidekiqWay,
 	// It loses its job to another worker where it does not renew its lock.
-	{name: "BullMQ worker", start: "node bullmq.js", uses: "redis-server bullmq", prepare: startRedis, begin: clients("node bullmq.js add"),
+	{name: "BullMQ worker", start: "node bullmq.js", uses: "redis-server bullmq", prepare: startRedis,
+		begin: clients("node bullmq.js add"),
 		kept: func(t *testing.T, s *scene) bool {
 			return s.ask(t, "node bullmq.js look") == "completed, started 1, stalled 0"
 		}},
@@ -127,7 +140,8 @@ var queueWays = []way{
 const rq = "rq worker --url $REDIS_URL --worker-class rq_jobs.Counted"
 
 // sidekiqWay looks each 0.5 s whether its jobs are done.
-var sidekiqWay = way{name: "`sidekiq`", start: "sidekiq -c 1 -r ./sidekiq.rb", uses: "redis-server", leaves: 500 * time.Millisecond,
+var sidekiqWay = way{name: "`sidekiq`", start: "sidekiq -c 1 -r ./sidekiq.rb", uses: "redis-server",
+	leaves:  500 * time.Millisecond,
 	prepare: startRedis, begin: clients("ruby -r ./sidekiq.rb -e Job.perform_async")}
 
 // clients queues a job by a client of the worker's.
@@ -136,7 +150,8 @@ func clients(command string) func(t *testing.T, s *scene) {
 }
 
 func queueInRq(t *testing.T, s *scene) {
-	harness.WaitUntil(t, "the queue answers", func() bool { return dialable(s.redis) == nil || !s.init.Running() })
+	harness.WaitUntil(t, "the queue answers",
+		func() bool { return dialable(s.redis) == nil || !s.init.Running() })
 	s.ask(t, "rq enqueue --url redis://"+s.redis+"/0 rq_jobs.job")
 }
 
@@ -169,7 +184,9 @@ func startRedis(t *testing.T, s *scene) {
 	s.redis = "127.0.0.1:" + port
 	s.vars = append(s.vars, "$REDIS_URL", "redis://"+s.redis+"/0")
 	s.env = append(s.env, "REDIS_URL=redis://"+s.redis+"/0")
-	harness.Run(t, harness.Launch{NoPID1: true, Bin: "redis-server", Args: []string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", s.dir}})
+	harness.Run(t, harness.Launch{
+		NoPID1: true, Bin: "redis-server",
+		Args: []string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", s.dir}})
 	harness.WaitUntil(t, "redis listens", func() bool { return dialable(s.redis) == nil })
 }
 

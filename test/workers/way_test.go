@@ -27,7 +27,7 @@ type way struct {
 	script      string         // start.sh, which bash runs if there is no start
 	files       files          // beside those in testdata/matrix that start and script name
 	env         string         // added to the environment: "A=1 B=2"
-	uses        string         // programs that start and script do not name, and what files start: `node app.js`, `sleep "$JOB"`
+	uses        string         // programs that start and script do not name, and what files start
 	flags       string         // drainit's, beside -v and --grace
 	dumbInit    string         // dumb-init's, where it can do what those do
 	signal      syscall.Signal // what the platform sends; TERM if 0
@@ -39,13 +39,13 @@ type way struct {
 	grace       time.Duration  // of both runs; 30s for the short job and 16s for the long one if 0
 	inTurn      bool           // one of its processes is signalled when another has gone
 	late        bool           // one of its processes waits for the last call, even where it rests
-	waits       bool           // its own script or program waits for more than a second before it signals the job, as PM2 does for the second of two
+	waits       bool           // it waits for over a second before it signals the job, as PM2 with the second
 	long        bool           // it takes seconds with the application in Perl, too
 	confined    bool           // with Docker's default capabilities, among which SYS_PTRACE is not
 	job         time.Duration  // how long its job takes; shortJob if 0
 	word        string         // how its job ends where it is not to be done: "handed back"
 	again       bool           // the platform sends its signal twice
-	disconnects bool           // a process of a cluster: it ends when its job does once its master is asked to stop, signalled or not
+	disconnects bool           // one of a cluster, which ends after its job once its master is asked to stop
 	alone       bool           // the other inits have nothing of the kind
 	restless    *restless      // how it goes with an application that never rests; nil: it is not tried
 
@@ -71,7 +71,8 @@ var (
 )
 
 // asCommands are the words of names that are longer in a command.
-var asCommands = strings.NewReplacer("node app", "node app.js", "tsx app", "tsx app.ts", "perl daemon", "perl daemon.pl",
+var asCommands = strings.NewReplacer(
+	"node app", "node app.js", "tsx app", "tsx app.ts", "perl daemon", "perl daemon.pl",
 	"setpriv --reuid=nobody …", "setpriv --reuid=nobody --regid=nogroup --clear-groups")
 
 // readName has the start and the script that the way's name says:
@@ -106,7 +107,8 @@ func (w way) readName() way {
 		w.start = parts[0]
 	}
 	if strings.Contains(w.script, "trap cleanup TERM") {
-		w.script = "cleanup() { echo clean >>cleaned; }\n" + strings.ReplaceAll(w.script, "trap cleanup TERM; ", "trap cleanup TERM\n")
+		w.script = "cleanup() { echo clean >>cleaned; }\n" +
+			strings.ReplaceAll(w.script, "trap cleanup TERM; ", "trap cleanup TERM\n")
 		w.kept = cleanedUp
 	}
 	return w
@@ -147,11 +149,15 @@ func (w way) text(plain bool) string {
 
 // programs are those that a way may need, and nodePackages what test/node has for it.
 var (
-	programs = regexp.MustCompile(`\b(bash|busybox|bwrap|catatonit|celery|dash|dumb-init|foreman|go|gunicorn|gzip|java|javac|ksh93|lksh|make|mariadb-install-db|` +
-		`mariadbd|mkfifo|mksh|mysqld_safe|nginx|node|npm|npx|perl|pgrep|php|posh|puma|python3|rabbitmq-server|rake|redis-server|rq|ruby|runsvdir|` +
-		`runuser|s6-svscan|script|setpriv|setsid|sh|sidekiq|sort|sqlite3|strace|su|supervisord|sv|tee|timeout|tini|unbuffer|unshare|xz|yash)\b`)
-	nodePackages = regexp.MustCompile(`\b(bullmq|concurrently|cross-env|env-cmd|execa|express|fastify|lerna|npm|npx|nx|pino-pretty|pm2|pm2-runtime|pnpm|run-p|tsx|yarn)\b`)
-	pythonic     = regexp.MustCompile(`\b(python3|celery|gunicorn|rq|supervisord)\b`)
+	programs = regexp.MustCompile(`\b(bash|busybox|bwrap|catatonit|celery|dash|dumb-init|foreman|go|` +
+		`gunicorn|gzip|java|javac|ksh93|lksh|make|mariadb-install-db|mariadbd|mkfifo|mksh|mysqld_safe|` +
+		`nginx|node|npm|npx|perl|pgrep|php|posh|puma|python3|rabbitmq-server|rake|redis-server|rq|ruby|` +
+		`runsvdir|runuser|s6-svscan|script|setpriv|setsid|sh|sidekiq|sort|sqlite3|strace|su|supervisord|` +
+		`sv|tee|timeout|tini|unbuffer|unshare|xz|yash)\b`)
+	nodePackages = regexp.MustCompile(
+		`\b(bullmq|concurrently|cross-env|env-cmd|execa|express|fastify|lerna|` +
+			`npm|npx|nx|pino-pretty|pm2|pm2-runtime|pnpm|run-p|tsx|yarn)\b`)
+	pythonic = regexp.MustCompile(`\b(python3|celery|gunicorn|rq|supervisord)\b`)
 )
 
 // need skips the way where something that it needs is missing.
@@ -167,7 +173,8 @@ func (w way) need(t *testing.T, plain bool) {
 // and all rests before the request: then it starts one in Perl as well.
 func (w way) isPlain() bool {
 	text := w.text(false)
-	return w.begin == nil && !w.inTurn && w.leaves == 0 && !nodePackages.MatchString(text) && toPerl.Replace(text) != text
+	return w.begin == nil && !w.inTurn && w.leaves == 0 && !nodePackages.MatchString(text) &&
+		toPerl.Replace(text) != text
 }
 
 // place writes the files of the start to the scene and returns the worker's command.
@@ -181,7 +188,8 @@ func (w way) place(t *testing.T, s *scene) (command []string) {
 		s.env = append(s.env, "STATUS=7")
 	}
 	if pythonic.MatchString(w.text(false)) {
-		s.env = append(s.env, debianPath, "PYTHONPATH="+harness.Repo("test/workers/testdata/matrix", ""), "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1")
+		s.env = append(s.env, debianPath, "PYTHONPATH="+harness.Repo("test/workers/testdata/matrix", ""),
+			"PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1")
 	}
 	if s.plain {
 		s.makeEnd(t)

@@ -1,0 +1,19 @@
+// Its job, with a hook that does not wait for it.
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+
+public class Hook {
+    static void note(String word) throws Exception {
+        Files.writeString(Path.of(System.getenv("RECORD")), word + " " + System.currentTimeMillis() / 1000 + "\n",
+            StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+    }
+
+    public static void main(String[] args) throws Exception {
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> System.out.println("bye")));
+        note("begin");
+        Thread.sleep((long) (1000 * Double.parseDouble(System.getenv("JOB"))));
+        note("done");
+        Thread.sleep(Long.MAX_VALUE);
+    }
+}

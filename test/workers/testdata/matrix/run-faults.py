@@ -1,0 +1,4 @@
+# Its application dies of SIGSEGV.
+import subprocess
+
+subprocess.run(["perl", "faults.pl"])

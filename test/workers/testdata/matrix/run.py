@@ -1,0 +1,4 @@
+# It has no handler, and its application may fail.
+import subprocess
+
+subprocess.run(["node", "app.js"])
