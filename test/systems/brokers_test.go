@@ -86,6 +86,11 @@ var (
 // none is for a worker that has its jobs in a file of its own.
 func none(*testing.T) func() string { return func() string { return "" } }
 
+// atFreePort is for a server that a worker's start starts.
+func atFreePort(t *testing.T) func() string {
+	return func() string { return strconv.Itoa(harness.ReservePort(t)) }
+}
+
 // redis has a database for each worker.
 func redis(t *testing.T) func() string {
 	port, n := listening(t, redisServer(t)), new(atomic.Int64)

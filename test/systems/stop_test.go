@@ -44,6 +44,10 @@ func (y system) trials() (all []trial) {
 		if init != "drainit" && *chosen == "" {
 			continue
 		}
+		if y.start.name != "" {
+			all = append(all, trial{y, y.start, init, job, limit, false})
+			continue
+		}
 		for _, f := range append(slices.Clone(forms), runners[y.runner]) {
 			all = append(all, trial{y, f, init, job, limit, false})
 		}
@@ -73,7 +77,7 @@ func (r trial) String() string {
 func TestSystems(t *testing.T) {
 	harness.Full(t)
 	t.Cleanup(func() { writeSums(t) })
-	for _, y := range systems {
+	for _, y := range slices.Concat(systems, besides) {
 		if !isChosen(y.name, y.inCI) {
 			continue
 		}

@@ -25,6 +25,8 @@ type system struct {
 	limited bool   // it gives jobs back when its LIMIT is over
 	quiets  bool   // it takes no new job after TSTP
 	inCI    bool
+	start   form // its only one, if it has a name
+	isTwice bool // its jobs are done twice, below drainit too
 }
 
 // The clients of more than one worker.
@@ -88,6 +90,32 @@ var systems = []system{
 func celery(name string, b broker, flags string) system {
 	work := "celery -A app worker --concurrency 2 " + flags
 	return system{name: name, files: "celery", broker: b, slots: 2, work: work, client: python}
+}
+
+// besides are the starts of a worker with a server in its container, which it needs at its end.
+var besides = []system{
+	beside("`server & exec worker`",
+		form{"exec", "start.sh", "node server.js &\nexec $WORK\n", "bash start.sh"}),
+	beside("`server &`, and a trap that signals the worker",
+		form{"trap", "trap.sh", "node server.js &\n" + forms[2].text, "bash trap.sh"}),
+	beside("`server &`, and a trap that signals the worker, waits for it, and signals the server",
+		form{"trap", "trap.sh", "node server.js &\ns=$!\n$WORK &\nc=$!\n" +
+			"trap 'kill $c; wait $c; kill $s' TERM\nwait\nwait\n", "bash trap.sh"}),
+	twice(beside("`server &`, and the worker in the foreground",
+		form{"foreground", "start.sh", "node server.js &\n$WORK\n", "bash start.sh"})),
+	twice(beside("`npm-run-all -p server worker`", form{"npm-run-all", "package.json",
+		`{"scripts": {"server": "node server.js", "worker": "$WORK"}}`, "npm-run-all -p server worker"})),
+}
+
+func beside(name string, start form) system {
+	return system{name: name, files: "beside", broker: atFreePort, slots: 1, work: "node worker.js",
+		client: node, runner: "npm start", start: start}
+}
+
+// twice is for a start that signals the server with the worker: what the worker has done it can't report.
+func twice(y system) system {
+	y.isTwice = true
+	return y
 }
 
 func TestMain(m *testing.M) { harness.Main(m) }
