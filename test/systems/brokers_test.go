@@ -91,6 +91,13 @@ func atFreePort(t *testing.T) func() string {
 	return func() string { return strconv.Itoa(harness.ReservePort(t)) }
 }
 
+// temporal has a task queue for each worker.
+func temporal(t *testing.T) func() string {
+	p := harness.Run(t, harness.Launch{NoPID1: true, Bin: buildWorker(t, "temporal/server")})
+	address := p.WaitOut(`^listens (\S+)$`)[1]
+	return func() string { return address }
+}
+
 // redis has a database for each worker.
 func redis(t *testing.T) func() string {
 	port, n := listening(t, redisServer(t)), new(atomic.Int64)

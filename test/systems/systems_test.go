@@ -56,6 +56,8 @@ var systems = []system{
 		limited: true, quiets: true},
 	{name: "delayed_job", files: "delayed", needs: "ruby-delayed-job-active-record ruby-sqlite3 ruby-bundler",
 		broker: none, slots: 1, work: "rake jobs:work", client: ruby, runner: "bundle exec"},
+	{name: "Temporal", goes: "temporal/worker", broker: temporal, slots: 2, work: goes, client: goes,
+		limited: true},
 	{name: "pika (RabbitMQ)", files: "pika", needs: "python3-pika", broker: rabbitmq, slots: 1,
 		work: "python3 worker.py", client: pika},
 	{name: "amqplib (RabbitMQ)", files: "amqplib", needs: "python3-pika", broker: rabbitmq, slots: 2,
