@@ -175,8 +175,8 @@ func (h *History) drains(m *record) bool {
 	return handled && m.topmost().origin == root
 }
 
-// isBareLeaf reports whether a process would die of the signal and has no child and no reader of its
-// output. It may be a helper of the processes that drain. A shell or a launcher is none.
+// isBareLeaf reports whether a process would die of the signal, has no child and no reader of its output, and
+// is neither a shell nor a launcher. Such a process may be a helper of the processes that drain.
 func (h *History) isBareLeaf(m *record) bool {
 	isLeaf := len(h.shown.Children(m.PID)) == 0 && !h.shown.IsRead(m.PID)
 	return isLeaf && m.kind == program.Other && m.On(h.signalFor(m)) == proc.Dies

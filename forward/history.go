@@ -28,7 +28,7 @@ type History struct {
 	deferred uint8         // how often the choice of a successor was put off
 }
 
-// leader has the facts about the worker that no snapshot shows.
+// leader is what the caller has noted about the worker, and no snapshot shows.
 type leader struct {
 	pid        int
 	pgid       int                      // the process group that the first worker was given
@@ -144,8 +144,8 @@ func (h *History) observe(s *proc.Snapshot) {
 	h.forget()
 }
 
-// cameFrom notes that a process which came in the stop lives, at each process above it. If the topmost of
-// these is not known, it notes that for the session.
+// cameFrom is for a living process that came in the stop. It sets lastStarted of each process above it or, if
+// the topmost of these is not known, strays of the session.
 func (h *History) cameFrom(m *record) {
 	top := m
 	for top.parent != nil {

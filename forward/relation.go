@@ -46,8 +46,9 @@ func (s *step) hasNot(up, below, m *record) string {
 	return ""
 }
 
-// reaches reports whether up may signal m, as far as its program is known to. It signals no more than its
-// children, or no other group than its own and that of its child.
+// reaches reports whether up may signal m, as far as its program is known. A program of a reach that is
+// OnlyChildren signals its children alone, and a program of reach Group no other group than its own and that
+// of its child.
 func reaches(reach program.Reach, up, below, m *record) bool {
 	if reach == program.Group {
 		return m.PGID == up.PGID || m.PGID == below.PGID

@@ -46,7 +46,7 @@ const (
 	ModeNone               // no process gets the stop signal: the platform has sent it to each
 )
 
-// Request is one signal to be delivered.
+// Request asks for the plan of a signal: which processes are to get it, at which step.
 type Request struct {
 	Purpose Purpose
 	Signal  unix.Signal // after the rewrite

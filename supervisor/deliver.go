@@ -97,7 +97,8 @@ func (s *Supervisor) SignalGroup(sig unix.Signal) error {
 	return s.send(&d)
 }
 
-// MaySuspend reports whether drainit may stop for a shell (term.Owner).
+// MaySuspend reports whether drainit may suspend itself for a shell, as by Ctrl-Z: the worker lives, and no
+// drain has begun (term.Owner).
 func (s *Supervisor) MaySuspend() bool {
 	now := s.machine.Phase()
 	return (now == machine.Running || now == machine.Quiet) && !s.worker.Gone()

@@ -57,9 +57,9 @@ func Wrapped(s *proc.Snapshot, worker int) (wrapper proc.Process, atWork []proc.
 	return wrapper, AtWork(s, worker)
 }
 
-// OnlyWaits reports whether a process only waits for another that handles the signal, so that its own death
-// loses nothing. That other is below it, as below time(1). A helper may also wait for one beside it, as a
-// tail does that keeps a container open.
+// OnlyWaits guesses that a process only waits for another that handles the signal, so that its own death
+// loses nothing. The other process is below it, as below time(1). For a helper, such as a tail that keeps a
+// container open, it may be below the parent of the helper.
 func OnlyWaits(s *proc.Snapshot, p proc.Process, sig unix.Signal) bool {
 	among := p.PID
 	if IsHelper(p) {

@@ -149,9 +149,9 @@ func (j *Journal) Daemonized(left []*proc.Process) {
 	j.Say(daemonized, j.worker, j.worker.Exit, Living{All: left}, WorkersEnd)
 }
 
-// DiedOf writes that the worker died of a signal. By its status alone that would look like a stop. by is the
-// signal, and came is the one that was forwarded as by, if one was. It writes nothing if drainit sent the
-// signal without forwarding it, as it sends the stop signal.
+// DiedOf writes that a signal (by) has ended the worker, since the status alone would look like a stop. If
+// the signal was forwarded, came is that signal before the rewrite. Nothing is written if it was the stop
+// signal.
 func (j *Journal) DiedOf(by, came unix.Signal) {
 	last, sent := j.history.Got(by)
 	if !sent {

@@ -71,7 +71,7 @@ type Machine struct {
 	call      ActionKind            // what the next snapshot is for: SignalOrphans, LastCall or FinalCall
 }
 
-// Config has the settings of a machine that flags change.
+// Config has those settings of a machine that come from flags.
 type Config struct {
 	Grace             time.Duration // 0 to Forever
 	Limit             time.Duration // the platform's, if that may kill before the grace is over; else 0

@@ -130,8 +130,8 @@ func readPart(pid int, name string, at int64, size int) ([]byte, error) {
 // asOwner makes a call that reads a file of /proc for which ptrace access is needed: exe, fd, syscall or mem.
 // If root is refused, it calls again with the user and group of the process: in Docker root has no
 // CAP_SYS_PTRACE, but the owner may read (ptrace(2), FSCREDS). A drainit that has a worker must not run it on
-// the main thread, whose parent-death signal setfsuid(2) clears. The dumpable flag of the process is cleared,
-// too, and is set again (kernel/cred.c, commit_creds).
+// the main thread, whose parent-death signal setfsuid(2) clears. The kernel clears the dumpable flag of
+// drainit, too (kernel/cred.c, commit_creds), and asOwner sets it again.
 func asOwner[T any](pid int, call func() (T, error)) (T, error) {
 	got, err := call()
 	if !isNotPermitted(err) || os.Geteuid() != 0 {

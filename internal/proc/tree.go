@@ -130,9 +130,9 @@ func pause() {
 	_ = unix.Nanosleep(&ms, nil)
 }
 
-// readDetails reads the details of these processes of the snapshot s, and compares them with the snapshot
-// since. It reads a process twice if one read is not certain. It stops at the time until, but reads the first
-// process in any case.
+// readDetails reads the details of these processes of the snapshot s, and compares them with an earlier
+// snapshot (since). It reads a process a second time, a millisecond later, if the first read is not certain.
+// It stops at a time (until), but reads the first process in any case.
 func (g *reading) readDetails(these []*Process, s, since *Snapshot, until time.Time) error {
 	var again []*Process
 	for n, p := range these {

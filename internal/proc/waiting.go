@@ -108,8 +108,8 @@ func callOf(t status) (call Call, awaited signals.Set) {
 	return call, signals.Set(binary.NativeEndian.Uint64(set))
 }
 
-// signalfds returns the signals that a process reads from signalfds. If they may not be read, it returns all
-// but those that would stop the process.
+// signalfds returns the signals that a process reads from signalfds. If these may not be read, any signal may
+// be among them, and it returns all but those that stop a process by default.
 func signalfds(pid int) signals.Set {
 	const atMost = 1000                                          // descriptors: one of these is opened early
 	all, err := asOwner(pid, func() (all signals.Set, _ error) { // all with one change of user

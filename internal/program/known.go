@@ -106,7 +106,7 @@ var commands = []command{
 	// dumb-init 1.2.5: dumb-init.c
 	{"", "dumb-init -c|dumb-init --single-child", OwnChild, OwnChild, false, allSignals},
 	{"", "dumb-init", Group, Group, false, allSignals},
-	// parallel 20221122
+	// GNU parallel 20221122: src/parallel, wait_and_exit and kill_sleep_seq
 	{"perl", "parallel", Group, Group, false, 0},
 }
 

@@ -98,9 +98,9 @@ func handlesAll(p *proc.Process, all ...unix.Signal) bool {
 	return p.Handled&signals.SetOf(all...) == signals.SetOf(all...)
 }
 
-// DrainsOn reports whether a process handles a signal by a handler of its own, as far as that can be known.
-// Python and Ruby have a handler for INT, which ends the program. The JVM and Go have one for QUIT (dumps).
-// MayBeRuntimes knows the others.
+// DrainsOn reports whether a process handles a signal by a handler of its own, as far as that can be known. A
+// handler of its runtime does not count: that of Python and Ruby for INT, which ends the program, that of the
+// JVM and Go for QUIT (dumps), and those of MayBeRuntimes.
 func DrainsOn(p *proc.Process, sig unix.Signal) bool {
 	interrupts := slices.Contains([]string{"python", "ruby", "pypy"}, withoutVersion(p.Exe))
 	writes := sig == unix.SIGQUIT && dumps(p)
@@ -230,8 +230,8 @@ func substitutes(p *proc.Process) bool {
 
 func isBash(exe string) bool { return exe == "bash" || exe == "rbash" }
 
-// Nearest returns the first process on each way down from root for which is returns true, and root alone if
-// it is one. Such a process sees to what is below it.
+// Nearest returns the first processes on each way down from root for which the function (is) returns true. If
+// it does so for root, Nearest returns root alone. Such a process sees to the processes below it.
 func Nearest(s *proc.Snapshot, root int, is func(proc.Process) bool) (nearest []proc.Process) {
 	p, ok := s.Process(root)
 	if ok && is(p) {

@@ -57,8 +57,9 @@ var early = []unix.Signal{
 }
 
 // Subscribe adds the stop signals, the early ones and the named ones, and starts the pump. From then on
-// drainit ignores the faults that a process sends by kill(2): without a subscription the Go runtime takes one
-// for drainit's own. It takes one by sigqueue(3) for such in any case (runtime/os_linux.go, sigFromUser).
+// drainit ignores a SEGV, or another fault, that a process sends by kill(2). Without a subscription the Go
+// runtime would end drainit, as after a fault of its own; it still does if the fault is sent by sigqueue(3)
+// (runtime/os_linux.go, sigFromUser).
 func (q *Queue) Subscribe(stops, named []unix.Signal) {
 	q.stops = signals.SetOf(stops...)
 	go q.pump()

@@ -22,7 +22,7 @@ func (k *Kill) Forced() bool {
 	return k.Reason == machine.ReasonSecondStop || k.Reason == machine.ReasonForce
 }
 
-// Happened reports whether a process was killed.
+// Happened reports whether a process was killed, or may have been.
 func (k *Kill) Happened() bool { return len(k.Victims) > 0 || k.Unread }
 
 // Reason is why a worker ended, or what was left was killed.
