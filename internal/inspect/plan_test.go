@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -18,14 +17,85 @@ import (
 	"drainit/internal/signals"
 	"drainit/internal/title"
 	"drainit/supervisor"
+	"drainit/test/harness/rows"
+	"drainit/test/trees"
 )
 
-// below makes a process below the drainit that runs the test: a program in a sleep that handles these.
-func below(comm string, pid, ppid int, handled ...unix.Signal) proc.Process {
-	return proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: 10, Comm: comm, State: 'S',
-		Handled: signals.SetOf(handled...),
-		Details: proc.Details{Exe: comm, Args: []string{comm}, Untouched: true,
-			Call: proc.Call{Sleeps: true, Number: unix.SYS_WAIT4, Stack: 1}}}
+// processes are those of a tree (package trees), below the drainit that runs the test: a program, its PID,
+// and words for what it handles and is. Each is in a sleep, but for the busy.
+func processes(tree string) *proc.Snapshot {
+	var all []proc.Process
+	var add func(written []trees.Process, ppid int)
+	add = func(written []trees.Process, ppid int) {
+		for _, w := range written {
+			name, pid, _ := w.Numbered()
+			p := proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: 10, Comm: name, State: 'S',
+				Details: proc.Details{Exe: name, Args: []string{name}, Untouched: true,
+					Call: proc.Call{Sleeps: true, Number: unix.SYS_WAIT4, Stack: 1}}}
+			for _, word := range w.Words {
+				if is, ok := traits[word]; ok {
+					is(&p)
+				} else {
+					p.Handled |= signals.SetOf(known(signals.Parse(word)))
+				}
+			}
+			all = append(all, p)
+			add(w.Below, pid)
+		}
+	}
+	add(trees.Parse(tree), os.Getpid())
+	snapshot := proc.New(all)
+	snapshot.AddWriter(proc.File{Inode: 1}, 11)
+	return snapshot
+}
+
+var traits = map[string]func(*proc.Process){
+	"busy":    func(p *proc.Process) { p.Untouched = false },
+	"ignores": func(p *proc.Process) { p.Ignored = signals.SetOf(unix.SIGTERM) },
+	"blocks":  func(p *proc.Process) { p.Blocked = signals.SetOf(unix.SIGTERM) },
+	"untold":  func(p *proc.Process) { p.Handled = ^signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU) },
+	"first":   func(p *proc.Process) { p.NestedInit = true }, // of a PID namespace
+	"hidden":  func(p *proc.Process) { p.Exe = "" },          // may not be read
+	"reads":   func(p *proc.Process) { p.Reads.Inode = 1 },   // what 11 writes
+	"outside": func(p *proc.Process) { p.Reads.Inode = 2 },   // what none of drainit's writes
+}
+
+// configured is a configuration with such settings.
+func configured(settings string) supervisor.Config {
+	cfg := supervisor.Config{Grace: 20 * time.Second, Rewrites: signals.Rewrites{}}
+	for setting := range strings.SplitSeq(settings, ", ") {
+		switch name, value, _ := strings.Cut(setting, " "); name {
+		case "rewrite":
+			from, to, err := signals.ParseRewrite(value)
+			cfg.Rewrites[from] = known(to, err)
+		case "stop":
+			cfg.StopSignals = []unix.Signal{known(signals.Parse(value))}
+		case "forward":
+			cfg.Mode = map[string]forward.Mode{
+				"group": forward.ModeGroup, "worker": forward.ModeWorker, "none": forward.ModeNone,
+			}[value]
+		case "delay":
+			cfg.StopDelay = known(time.ParseDuration(value))
+		case "grace":
+			if cfg.Grace = machine.Forever; value != "infinity" {
+				cfg.Grace = known(time.ParseDuration(value))
+			}
+		case "forking":
+			cfg.Forking = true
+		case "":
+		default:
+			panic(setting)
+		}
+	}
+	return cfg
+}
+
+// known returns a value that is known to be right.
+func known[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 // planned is the plan of a drainit with these settings and processes, whose worker is 10, and what it says
@@ -44,132 +114,41 @@ func planned(cfg supervisor.Config, all *proc.Snapshot) (r report, said string) 
 func TestPlan(t *testing.T) { synctest.Test(t, testPlan) } // which waits between two looks
 
 func testPlan(t *testing.T) {
-	self, term, quit, tstp := os.Getpid(), unix.SIGTERM, unix.SIGQUIT, unix.SIGTSTP
-	ignoring, blocking, hidden, reader := below("job", 11, 10), below("job", 11, 10),
-		below("job", 11, 10, term), below("sort", 12, 10)
-	ignoring.Ignored, blocking.Blocked, hidden.Exe = signals.SetOf(term), signals.SetOf(term), ""
-	reader.Reads = proc.File{Inode: 1}
-	untold, nested := below("job", 11, 10), below("job", 12, 10)
-	untold.Handled, nested.NestedInit = ^signals.SetOf(tstp, unix.SIGTTIN, unix.SIGTTOU), true
-	outside := reader // whose writer is none of drainit's
-	outside.PPID, outside.Reads.Inode = self, 2
-	worker, trap := below("node", 10, self, term, tstp), below("bash", 10, self, term)
-	atWork := below("job", 11, 10, term)
-	atWork.Untouched = false
-	web, jobs := below("web", 11, 10, term), below("job", 11, 10, term)
-	sh, nginx := below("sh", 10, self), below("nginx", 10, self, term, quit)
-	const half = ": the last call after 15s, the final call after 18s, SIGKILL after 20s"
-	const node, late = "10 handles handles node: now: the worker", "at the latest 2s before SIGKILL"
-	const left = ": left to node[10]; at once if that ends without passing it on; "
-	const inert = ": not while node[10] lives: it does not act upon the signal"
-	const shell, untouched = "10 dies stops sh: now: the worker", ": now: untouched since before the stop"
-	const bash = "10 handles stops bash: now: the worker"
-	const asleep = "11 handles stops   job: now, if asleep (untouched since before the stop); if busy, " +
-		"at the latest 5s before SIGKILL"
-	const unsure = "/proc does not tell all about job[11]: the plan may be another"
-	for name, tt := range map[string]struct {
-		cfg   supervisor.Config
-		below []proc.Process
-		want  []string // PID, stop, quiet, COMMAND: STOP
-		head  string   // "": SIGTERM, and of a grace of 20s
-		said  string
-	}{
-		"a worker, what it starts, and a daemon": {
-			below: []proc.Process{worker, web, below("tool", 13, 10), below("job", 12, 11, term),
-				below("redis", 9, self, term)},
-			want: []string{
-				"9 handles stops redis: waits until the worker has gone; at the latest 5s before SIGKILL",
-				node, "11 handles stops   web" + left + late,
-				"12 handles stops     job" + strings.Replace(left, "node[10]", "web[11]", 1) + late,
-				"13 dies stops   tool: not while node[10] lives: it would only die of the signal"}},
-		"a shell without a trap": {
-			below: []proc.Process{sh, jobs}, want: []string{shell, "11 handles stops   job" + untouched}},
-		"a trap that waits for its command": {below: []proc.Process{trap, jobs, reader},
-			want: []string{bash, asleep, "12 dies stops   sort: waits until its writer job[11] has ended"}},
-		"which is at work": {below: []proc.Process{trap, atWork}, want: []string{bash, asleep}},
-		"one that ignores it, and one that blocks it": {below: []proc.Process{worker, ignoring, blocking},
-			want: []string{node, "11 ignores stops   job" + inert, "12 blocks stops   job" + inert}},
-		"a pipe whose writer dies of the signal": {
-			below: []proc.Process{sh, below("job", 11, 10), reader},
-			want: []string{shell, "11 dies stops   job" + untouched,
-				"12 dies stops   sort: now, if asleep (untouched since before the stop); if busy, " +
-					"left alone: it has read a pipe of a process that has gone"}},
-		"what /proc does not tell, and a namespace's first": {
-			below: []proc.Process{worker, untold, nested}, said: unsure,
-			want: []string{node, "11 not known not known   job" + left + late,
-				"12 ignores ignores   job" + inert}},
-		"a signal that ends none": {supervisor.Config{Rewrites: signals.Rewrites{term: unix.SIGWINCH}},
-			[]proc.Process{below("httpd", 10, self, unix.SIGWINCH), below("job", 11, 10)},
-			[]string{"10 handles stops httpd: now: the worker",
-				"11 ignores stops   job: not while httpd[10] lives: it would only die of the signal"},
-			"SIGWINCH" + half, ""},
-		"a rewrite, and a shell": {
-			supervisor.Config{Rewrites: signals.Rewrites{term: quit, tstp: unix.SIGUSR1}},
-			[]proc.Process{sh, below("nginx", 11, 10, term, quit)},
-			[]string{"10 dies dies sh: SIGTERM now: the worker", "11 handles dies   nginx" + untouched},
-			"SIGQUIT" + half, ""},
-		"another stop signal": {supervisor.Config{StopSignals: []unix.Signal{quit}}, []proc.Process{nginx},
-			[]string{"10 handles stops nginx: now: the worker"}, "SIGQUIT" + half, ""},
-		"one that no process handles": {
-			cfg: supervisor.Config{StopSignals: []unix.Signal{quit}}, below: []proc.Process{worker},
-			want: []string{node}},
-		"the platform signals each": {
-			cfg: supervisor.Config{Mode: forward.ModeNone}, below: []proc.Process{worker},
-			want: []string{
-				"10 handles handles node: the platform signals each process (--forward none); " +
-					"at the latest 5s before SIGKILL"}},
-		"TERM is dropped": {supervisor.Config{Rewrites: signals.Rewrites{term: signals.Drop}},
-			[]proc.Process{below("node", 10, self, unix.SIGINT)},
-			[]string{"10 handles stops node: now: the worker"}, "SIGINT" + half, ""},
-		"the worker alone": {cfg: supervisor.Config{Mode: forward.ModeWorker},
-			below: []proc.Process{worker, web},
-			want: []string{
-				node,
-				"11 handles stops   web: never, as --forward worker says: killed when the worker has gone"}},
-		"the group": {cfg: supervisor.Config{Mode: forward.ModeGroup}, below: []proc.Process{worker, web},
-			want: []string{"10 handles handles node: now: of the worker's process group",
-				"11 handles stops   web: now: of the worker's process group"}},
-		"a stop delay": {cfg: supervisor.Config{StopDelay: 5 * time.Second}, below: []proc.Process{worker},
-			want: []string{"10 handles handles node: after the stop delay of 5s: the worker"}},
-		"no end": {supervisor.Config{Grace: machine.Forever}, []proc.Process{worker, web},
-			[]string{node, "11 handles stops   web" + left + "else never: the grace period is infinite"},
-			"SIGTERM: no SIGKILL, as the grace period is infinite", ""},
-		"no time": {supervisor.Config{Grace: -1}, []proc.Process{worker},
-			[]string{"10 handles handles node: killed at once: the grace period is 0"},
-			"SIGTERM: the last call after 0s, the final call after 0s, SIGKILL after 0s", ""},
-		"a worker that has daemonized": {
-			cfg: supervisor.Config{Forking: true}, below: []proc.Process{below("a", 11, self, term), outside},
-			want: []string{"11 handles stops a: now: left by a worker that has daemonized",
-				"12 dies stops sort: now: left by a worker that has daemonized"}},
-		"what may not be read": {
-			below: []proc.Process{worker, hidden},
-			want:  []string{node, "11 handles stops   job" + left + late}, said: unsure},
-	} {
-		switch tt.cfg.Grace {
-		case 0:
-			tt.cfg.Grace = 20 * time.Second
-		case -1:
-			tt.cfg.Grace = 0
+	var plans []plan
+	for _, row := range rows.Read(t, "testdata/plans.tsv", 3) {
+		if row[0] != "" {
+			plans = append(plans, plan{name: row[0], settings: row[1], tree: row[2],
+				head: "SIGTERM: the last call after 15s, the final call after 18s, SIGKILL after 20s"})
+			continue
 		}
-		for i := range tt.below {
-			if i > 0 && tt.below[i].PID == tt.below[i-1].PID {
-				tt.below[i].PID++
-			}
-		}
-		all := proc.New(tt.below)
-		all.AddWriter(reader.Reads, 11)
-		r, said := planned(tt.cfg, all)
-		var rows []string
-		for _, p := range r.Processes {
-			rows = append(rows, fmt.Sprintf(
-				"%d %s %s %s%s: %s", p.PID, p.OnStop, p.OnQuiet, p.Indent, p.Comm, p.Stop))
-		}
-		got, want := strings.Join(rows, "\n"), strings.Join(tt.want, "\n")
-		if text := r.text(); got != want || said != tt.said ||
-			!strings.Contains(text, "below it\na stop by "+cmp.Or(tt.head, "SIGTERM"+half)+"\n    PID SIG") {
-			t.Errorf("%s: said %q,\ngot\n%s\nwant\n%s\nof\n%s", name, said, got, want, text)
+		switch p := &plans[len(plans)-1]; row[1] {
+		case "head":
+			p.head = row[2]
+		case "says":
+			p.says = row[2]
+		default:
+			p.rows = append(p.rows, row[1])
 		}
 	}
+	for _, p := range plans {
+		r, said := planned(configured(p.settings), processes(p.tree))
+		var all []string
+		for _, p := range r.Processes {
+			all = append(all, fmt.Sprintf(
+				"%d %s %s %s%s: %s", p.PID, p.OnStop, p.OnQuiet, p.Indent, p.Comm, p.Stop))
+		}
+		got, want := strings.Join(all, "\n"), strings.Join(p.rows, "\n")
+		head := "below it\na stop by " + p.head + "\n    PID SIG"
+		if text := r.text(); got != want || said != p.says || !strings.Contains(text, head) {
+			t.Errorf("%s: said %q,\ngot\n%s\nwant\n%s\nof\n%s", p.name, said, got, want, text)
+		}
+	}
+}
+
+// plan is one of testdata/plans.tsv.
+type plan struct {
+	name, settings, tree, head, says string
+	rows                             []string
 }
 
 // A process has all that was noted about it, with its end, of which drainit knows the pid alone; and nothing
@@ -195,7 +174,7 @@ func TestNotes(t *testing.T) {
 
 func TestPlanAsJSON(t *testing.T) {
 	r, _ := planned(supervisor.Config{Grace: 30 * time.Second},
-		proc.New([]proc.Process{below("node", 10, os.Getpid(), unix.SIGTERM)}))
+		processes("node10[TERM]"))
 	r.Processes[0].Age = 1
 	b, err := json.Marshal(r)
 	const want = `"comm":"node","state":"S","age_s":1,` +

@@ -41,12 +41,9 @@ func untouched(t testing.TB, pid int, do func()) bool {
 	return after.Untouched
 }
 
-// Whatever works or wakes up proves nothing. A signal is one thread's: the main one's, of a few as of
-// many, unless it blocks it; then the others tell, and else what they do says nothing.
-func TestWhatHasReceivedASignalIsNotUntouched(t *testing.T) {
-	const handler, ready = `$SIG{USR1} = sub { }; `, `say "ready"; `
-	threads := func(n int, does, blocks string) string {
-		return fmt.Sprintf(`
+// threads is a Python program with other threads, which do this, and a main one that blocks these signals.
+func threads(n int, does, blocks string) string {
+	return fmt.Sprintf(`
 import os, signal, threading, time
 signal.signal(signal.SIGUSR1, lambda *a: None)
 def other():
@@ -55,8 +52,14 @@ for n in range(%d): threading.Thread(target=other, daemon=True).start()
 print("ready", flush=True)
 signal.pthread_sigmask(signal.SIG_BLOCK, %s)
 while True: time.sleep(1000)`, does, n, blocks)
-	}
-	wakes := "while True: time.sleep(0.002)"
+}
+
+// Whatever works or wakes up proves nothing. A signal is one thread's: the main one's, of a few as of
+// many, unless it blocks it; then the others tell, and else what they do says nothing.
+func TestWhatHasReceivedASignalIsNotUntouched(t *testing.T) {
+	const handler, ready = `$SIG{USR1} = sub { }; `, `say "ready"; `
+	const wakes = "while True: time.sleep(0.002)"
+	const leaves = "import ctypes; ctypes.CDLL(None).pthread_exit(None"
 	for name, tt := range map[string]struct {
 		perl, python string
 		awake, once  bool // the signal is pending for good
@@ -71,10 +74,8 @@ while True: time.sleep(1000)`, does, n, blocks)
 		"another thread wakes up": {python: threads(1, wakes, "[]")},
 		"another of a parent wakes up": {
 			python: threads(1, "os.fork() or time.sleep(1000)\n\t"+wakes, "[]")},
-		"many threads": {python: threads(200, "time.sleep(1000)", "[]")},
-		"the main one has ended": {
-			python: threads(2, "time.sleep(1000)",
-				"[]); import ctypes; ctypes.CDLL(None).pthread_exit(None")},
+		"many threads":                   {python: threads(200, "time.sleep(1000)", "[]")},
+		"the main one has ended":         {python: threads(2, "time.sleep(1000)", "[]); "+leaves)},
 		"the main one of many blocks it": {python: threads(100, "time.sleep(1000)", "[signal.SIGUSR1]")},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -117,6 +117,13 @@ func aside(t *testing.T, p Process, before *Snapshot, do func() error) Process {
 	return p
 }
 
+// asNobody takes the rights to read another user's processes from this thread.
+func asNobody() error {
+	_, _ = unix.SetfsuidRetUid(65534)
+	none := [2]unix.CapUserData{}
+	return unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0])
+}
+
 // What can't be read, or makes no sense, may be so, and is no sign that a process has ended: here of a bash
 // that handles TERM, sleeps in read(2) and reads a pipe.
 func TestWhatCannotBeKnownMayBe(t *testing.T) {
@@ -136,26 +143,20 @@ func TestWhatCannotBeKnownMayBe(t *testing.T) {
 		must(t, os.WriteFile(file, []byte(text), 0o600))
 		return func() error { return unix.Mount(file, procPath(pid, name), "", unix.MS_BIND, "") }
 	}
-	asNobody := func() error {
-		_, _ = unix.SetfsuidRetUid(65534)
-		none := [2]unix.CapUserData{}
-		return unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0])
-	}
 	noStatus := over("status", "")
+	gVisors := over("status", "Name:\tbash\nState:\tS (sleeping)\nPPid:\t1\nThreads:\t1\nSeccomp:\t0\n")
+	most := func() error { return errors.Join(noStatus(), asNobody()) }
 	const absurd = "State:\n0 -1 \xff\nSigPnd:\t-1\n"
 	for name, tt := range map[string]struct {
 		do                         func() error
 		masks, program, call, pipe bool // what is known
 		untouched                  bool
 	}{
-		"all can be read":  {func() error { return nil }, true, true, true, true, true},
-		"no status":        {noStatus, false, true, true, true, false},
-		"an absurd status": {over("status", absurd), false, true, true, true, false},
-		"a status as in gVisor": {
-			over("status", "Name:\tbash\nState:\tS (sleeping)\nPPid:\t1\nThreads:\t1\nSeccomp:\t0\n"), false,
-			true, true, true, false},
-		"a status that is denied, and more": {
-			func() error { return errors.Join(noStatus(), asNobody()) }, false, false, false, false, false},
+		"all can be read":                     {func() error { return nil }, true, true, true, true, true},
+		"no status":                           {noStatus, false, true, true, true, false},
+		"an absurd status":                    {over("status", absurd), false, true, true, true, false},
+		"a status as in gVisor":               {gVisors, false, true, true, true, false},
+		"a status that is denied, and more":   {most, false, false, false, false, false},
 		"no call":                             {over("syscall", ""), true, true, false, true, true},
 		"an absurd call":                      {over("syscall", absurd), true, true, false, true, true},
 		"all that ptrace would see is denied": {asNobody, true, false, false, false, true},
@@ -163,7 +164,10 @@ func TestWhatCannotBeKnownMayBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := take(t)
 			before.find(pid).Call = Call{} // so that no more than the evidence is taken from there
-			p := aside(t, answer(t, func() (Process, error) { return new(Reader).Read(pid) }), nil, tt.do)
+			read := func() Process {
+				return answer(t, func() (Process, error) { return new(Reader).Read(pid) })
+			}
+			p := aside(t, read(), nil, tt.do)
 			if !p.Alive() || !p.Handles(unix.SIGTERM) || p.Handles(unix.SIGTSTP) || p.Ignores(unix.SIGTERM) {
 				t.Errorf("alive: %v; %+v", p.Alive(), p)
 			}
@@ -171,14 +175,13 @@ func TestWhatCannotBeKnownMayBe(t *testing.T) {
 				(p.Call.Number == unix.SYS_READ) != tt.call || (p.Reads != File{}) != tt.pipe {
 				t.Errorf("masks: %v, exe %q, call %+v, pipe %+v", p.MasksKnown(), p.Exe, p.Call, p.Reads)
 			}
-			if since := aside(t, answer(t, func() (Process, error) { return new(Reader).Read(pid) }), before,
-				tt.do); since.Untouched != tt.untouched {
+			if since := aside(t, read(), before, tt.do); since.Untouched != tt.untouched {
 				t.Errorf("untouched: %v", since.Untouched)
 			}
 		})
 	}
-	if gone := aside(t, Process{ID: ID{PID: 1 << 22}, State: 'S'}, nil,
-		func() error { return nil }); gone.Alive() {
+	never := Process{ID: ID{PID: 1 << 22}, State: 'S'}
+	if gone := aside(t, never, nil, func() error { return nil }); gone.Alive() {
 		t.Errorf("what has gone lives: %+v", gone)
 	}
 }
