@@ -24,7 +24,8 @@ var signalledEach = named([]way{
 	{name: "`npm start`", uncounted: true},
 	{name: "`gunicorn`, 3 workers", start: "gunicorn -c gunicorn.conf.py -b 127.0.0.1:$PORT gunicorn_app",
 		begin: request, kept: answeredWhole, uncounted: true},
-	{name: "`pm2-runtime start`", start: "pm2-runtime start app.js", env: patient, uncounted: true},
+	{name: "`pm2-runtime start`", start: "pm2-runtime start app.js", env: "PM2_KILL_TIMEOUT=20000",
+		uncounted: true},
 })
 
 // orders are when an init gets the platform's signal, beside the processes below it.
