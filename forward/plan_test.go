@@ -10,6 +10,7 @@ import (
 
 	"drainit/internal/proc"
 	"drainit/internal/signals"
+	"drainit/test/harness/rows"
 )
 
 // situation is one of all that a plan can be asked for.
@@ -34,7 +35,7 @@ var purposes = map[string]Request{
 	"TTIN":           {Purpose: PassThrough, Signal: unix.SIGTTIN},
 }
 
-// plans are the deliveries of every situation for this machine, whose worker's group are
+// testdata/plans.tsv has the deliveries of every situation for this machine, whose worker's group are
 // master and web:
 //
 //	drainit 1 ─ master 10 [TERM] ─ web 11 [all] ─ job 12 [all]
@@ -45,66 +46,20 @@ var purposes = map[string]Request{
 // Once the worker has gone, web and tool are drainit's children. "any" stands for any
 // mode, snapshot or worker, "unseen" for no snapshot. After a pid and a signal stand
 // "child", "stop" and "if handled" for what a delivery has of these.
-var plans = []struct{ purposes, modes, snapshot, workers, want string }{
-	{"stop", "auto", "any", "alive", "10 TERM child stop"},
-	{"stop", "group", "seen", "alive", "group 10 of 10 11 TERM child stop"},
-	{"stop", "group", "unseen", "alive", "group 10 TERM child stop"},
-	{"stop", "worker", "any", "alive", "10 TERM child stop"},
-	{"stop", "any", "seen", "gone, daemonized",
-		"11 TERM child stop; 13 TERM child stop; 20 TERM child stop; 22 TERM child stop"},
-	{"stop", "any", "unseen", "gone, daemonized", ""},
-
-	{"late orphans, late last call", "any", "any", "alive", ""},
-	{"late orphans, late last call", "auto, group", "seen", "gone, daemonized",
-		"11 TERM child stop; 13 TERM child stop; 20 TERM child stop; 22 TERM child stop"},
-	{"late orphans, late last call", "auto, group", "unseen", "gone, daemonized", "namespace TERM"},
-	{"late orphans, late last call", "worker", "any", "gone, daemonized", ""},
-
-	// web was left to master, or was signalled; tool and the daemons wait for it.
-	{"orphans", "any", "any", "alive", ""},
-	{"orphans", "auto, group", "seen", "gone, daemonized", ""},
-	{"orphans", "auto, group", "unseen", "gone, daemonized", "namespace TERM"},
-	{"orphans", "worker", "any", "gone, daemonized", ""},
-
-	{"last call", "auto, group", "seen", "alive", "20 TERM child stop; 22 TERM child stop"},
-	{"last call", "auto, group", "unseen", "alive", ""},
-	{"last call", "auto", "seen", "gone, daemonized",
-		"11 TERM child stop; 20 TERM child stop; 22 TERM child stop"},
-	{"last call", "group", "seen", "gone, daemonized", "20 TERM child stop; 22 TERM child stop"},
-	{"last call", "auto, group", "unseen", "gone, daemonized", "namespace TERM"},
-	{"last call", "worker", "any", "any", ""},
-
-	{"quiet", "any", "seen", "alive", "11 TSTP if handled"},
-	{"quiet", "any", "seen", "gone, daemonized", "11 TSTP child if handled; 20 TSTP child if handled"},
-	{"quiet", "any", "unseen", "any", ""},
-	{"resume", "any", "seen", "any", "11 CONT"}, // master and web were quieted, and web alone handles it
-	{"resume", "any", "unseen", "any", ""},
-
-	{"HUP", "auto", "seen", "alive", "11 HUP"},
-	{"HUP", "auto", "unseen", "alive", "10 HUP child"},
-	{"HUP", "group", "any", "alive", "group 10 HUP child"},
-	{"HUP", "worker", "any", "alive", "10 HUP child"},
-	{"HUP", "any", "seen", "daemonized", "11 HUP child; 13 HUP child; 20 HUP child; 22 HUP child"},
-	{"TTIN", "any", "seen", "alive", "11 TTIN"}, // master would stop
-	{"TTIN", "any", "unseen", "alive", ""},
-	{"TTIN", "any", "seen", "daemonized", "11 TTIN child; 20 TTIN child"},
-	{"HUP, TTIN", "any", "unseen", "daemonized", ""},
-	{"HUP, TTIN", "any", "any", "gone", ""},
-}
-
 func TestPlanOfEverySituation(t *testing.T) {
+	plans := rows.Read(t, "testdata/plans.tsv", 5)
 	used := make([]bool, len(plans))
 	for purpose := range purposes {
 		for _, mode := range []Mode{ModeAuto, ModeGroup, ModeWorker} {
 			for _, seen := range []bool{true, false} {
 				for _, worker := range []string{"alive", "gone", "daemonized"} {
 					s := situation{purpose, mode, seen, worker}
-					rows := s.rows()
-					if len(rows) != 1 {
-						t.Fatalf("%+v stands in the rows %v of the table, want one", s, rows)
+					is := s.rows(plans)
+					if len(is) != 1 {
+						t.Fatalf("%+v stands in the rows %v of the table, want one", s, is)
 					}
-					used[rows[0]] = true
-					if got, want := describe(s.plan()), plans[rows[0]].want; got != want {
+					used[is[0]] = true
+					if got, want := describe(s.plan()), plans[is[0]][4]; got != want {
 						t.Errorf("%+v: %q, want %q", s, got, want)
 					}
 				}
@@ -117,16 +72,16 @@ func TestPlanOfEverySituation(t *testing.T) {
 }
 
 // rows are the indexes of the rows for a situation, of which there must be one.
-func (s situation) rows() (rows []int) {
+func (s situation) rows(plans [][]string) (is []int) {
+	mode := []string{"auto", "group", "worker", "none"}[s.mode]
+	snapshot := map[bool]string{true: "seen", false: "unseen"}[s.seen]
 	for i, row := range plans {
-		snapshot := row.snapshot == "any" || (row.snapshot == "seen") == s.seen
-		mode := []string{"auto", "group", "worker", "none"}[s.mode]
-		if snapshot && among(row.purposes, s.purpose) && among(row.modes, mode) &&
-			among(row.workers, s.worker) {
-			rows = append(rows, i)
+		if among(row[0], s.purpose) && among(row[1], mode) && among(row[2], snapshot) &&
+			among(row[3], s.worker) {
+			is = append(is, i)
 		}
 	}
-	return rows
+	return is
 }
 
 func among(list, name string) bool {

@@ -3,6 +3,7 @@ package inspect
 import (
 	"errors"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -10,24 +11,29 @@ import (
 
 	"drainit/internal/machine"
 	"drainit/internal/proc"
+	"drainit/test/harness/rows"
+	"drainit/test/trees"
 )
 
-// being is a process of a test: its cgroup, and what it runs.
-type being struct {
-	pid, ppid int
-	comm      string
-	cgroup    string // "" where it can't be read
-	runs      string // "drainit" is what the verb runs, "" where it can't be read
-}
-
-// madeUp is a /proc with these, and the verb in the cgroup "own".
-func madeUp(beings []being) system {
+// madeUp is a /proc with the processes of a tree (package trees), and the verb in the cgroup "own". A name is
+// a title and a PID. Words are the cgroup, and what the process runs, which is drainit or another program, or
+// can't be read. Those of the name hidden are not shown.
+func madeUp(tree string) system {
 	var all []proc.Process
-	of := map[int]being{os.Getpid(): {cgroup: "own"}}
-	for _, b := range beings {
-		all = append(all, proc.Process{ID: proc.ID{PID: b.pid}, PPID: b.ppid, Comm: b.comm, State: 'S'})
-		of[b.pid] = b
+	cgroups, runs := map[int]string{os.Getpid(): "own"}, make(map[int]string)
+	var add func(written []trees.Process, ppid int)
+	add = func(written []trees.Process, ppid int) {
+		for _, w := range written {
+			name, pid, _ := w.Numbered()
+			if name != "hidden" {
+				words := append(w.Words, "")
+				cgroups[pid], runs[pid] = words[0], words[1]
+				all = append(all, proc.Process{ID: proc.ID{PID: pid}, PPID: ppid, Comm: name, State: 'S'})
+			}
+			add(w.Below, pid)
+		}
 	}
+	add(trees.Parse(tree), 0)
 	snapshot := proc.New(all)
 	return system{
 		read: func(pid int) (proc.Process, error) {
@@ -39,70 +45,21 @@ func madeUp(beings []being) system {
 		},
 		all: func() (*proc.Snapshot, error) { return snapshot, nil },
 		file: func(pid int, _ string) (string, error) {
-			if of[pid].cgroup == "" {
+			if cgroups[pid] == "" {
 				return "", errors.New("not permitted")
 			}
-			return of[pid].cgroup, nil
+			return cgroups[pid], nil
 		},
-		runsAnother: func(pid int) bool { return of[pid].runs != "drainit" && of[pid].runs != "" },
+		runsAnother: func(pid int) bool { return runs[pid] != "drainit" && runs[pid] != "" },
 	}
 }
 
 func TestWhichDrainitIsMeant(t *testing.T) {
-	pause := being{1, 0, "pause", "pause", "pause"}
-	real := being{10, 1, "drainit:run", "own", "drainit"}
-	none := "no drainit runs a worker"
-	for name, tt := range map[string]struct {
-		all  []being
-		want int
-		err  string
-	}{
-		"PID 1": {
-			[]being{{1, 0, "drainit:run", "own", "drainit"}, {2, 1, "node", "own", "node"}}, 1, ""},
-		"PID 1 that is starting": {
-			[]being{{1, 0, "drainit:start", "own", "drainit"}}, 1, ""},
-		"PID 1 has no title yet": {[]being{{1, 0, "drainit", "own", "drainit"}}, 0, none},
-		"PID 1 is a pause": {
-			[]being{{1, 0, "drainit:pause", "own", "drainit"}}, 0, none},
-		"PID 1 is asked from another cgroup": {[]being{{1, 0, "drainit:run", "its", "drainit"}}, 1, ""},
-		"an impostor below PID 1": {
-			[]being{{1, 0, "drainit:run", "own", "drainit"}, {2, 1, "drainit:kill", "own", "sh"}}, 1, ""},
-		"none":         {[]being{pause}, 0, none},
-		"one of a pod": {[]being{pause, real}, 10, ""},
-		"one of another container": {
-			[]being{pause, {11, 1, "drainit:run", "other", "drainit"}}, 0, none},
-		"beside one of another container": {
-			[]being{pause, real, {11, 1, "drainit:run", "other", "drainit"}}, 10, ""},
-		"an impostor that is the worker": {
-			[]being{pause, real, {11, 10, "drainit:run", "own", "perl"}}, 10, ""},
-		"an impostor below the worker, unreadable": {
-			[]being{pause, real, {11, 10, "sh", "own", "sh"}, {12, 11, "drainit:run", "own", ""}}, 10, ""},
-		"an impostor beside it": {
-			[]being{pause, real, {11, 1, "drainit:run", "own", "perl"}}, 10, ""},
-		"an impostor of another user": {
-			[]being{pause, real, {11, 1, "drainit:run", "own", ""}}, 0,
-			"several drainits here: 10, 11; choose one with --pid"},
-		"a drainit below it": {
-			[]being{pause, real, {11, 10, "drainit:run", "own", "drainit"}}, 10, ""},
-		"the image's below another version": {
-			[]being{pause, {10, 1, "drainit:run", "own", "podman-init"},
-				{11, 10, "drainit:run", "own", "drainit"}}, 11, ""},
-		"an impostor alone": {[]being{pause, {10, 1, "drainit:run", "own", "perl"}}, 0, none},
-		"an impostor above it": {
-			[]being{pause, {9, 1, "drainit:run", "own", "perl"}, {10, 9, "drainit:run", "own", "drainit"}},
-			10, ""},
-		"an impostor below a hidden PID 1": {
-			[]being{{11, 10, "drainit:run", "own", "perl"}}, 0, "PID 1 is hidden from this user"},
-		"beside a hidden PID 1": {[]being{real}, 10, ""},
-		"PID 1 is hidden":       {nil, 0, "PID 1 is hidden from this user"},
-		"two": {
-			[]being{pause, real, {11, 1, "drainit:drain", "own", "drainit"}}, 0,
-			"several drainits here: 10, 11; choose one with --pid"},
-	} {
-		got, err := madeUp(tt.all).locate(0)
-		if err == nil && got.PID != tt.want || (err == nil) != (tt.err == "") ||
-			err != nil && !strings.Contains(err.Error(), tt.err) {
-			t.Errorf("%s: %d, %v; want %d, %s", name, got.PID, err, tt.want, tt.err)
+	for _, row := range rows.Read(t, "testdata/drainits.tsv", 4) {
+		got, err := madeUp(row[1]).locate(0)
+		if err == nil && strconv.Itoa(got.PID) != row[2] || (err == nil) != (row[3] == "") ||
+			err != nil && !strings.Contains(err.Error(), row[3]) {
+			t.Errorf("%s: %d, %v; want %s, %s", row[0], got.PID, err, row[2], row[3])
 		}
 	}
 }
