@@ -148,7 +148,9 @@ func (m mutant) noticed(dir string) (by string) {
 		return invalid
 	}
 	fails := func(how ...string) bool {
-		return exec.Command(binary, append(how, "-test.failfast", "-test.timeout", "4m")...).Run() != nil
+		run := exec.Command(binary, append(how, "-test.failfast", "-test.timeout", "4m")...)
+		run.Dir = filepath.Dir(original) // as go test does, for testdata
+		return run.Run() != nil
 	}
 	switch {
 	case fails("-test.run", "SmallFamilies"):
