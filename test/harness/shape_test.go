@@ -15,8 +15,7 @@ import (
 )
 
 // wide are the folders whose tests have wider lines, or longer functions, still.
-var wide = strings.Fields(`forward internal/inspect internal/proc internal/program internal/rehearse
-	internal/spawn internal/worker reaper supervisor test/systems test/workers`)
+var wide = strings.Fields("internal/spawn reaper test/systems")
 
 // elsewhere are the programs that the tests run, and those that others wrote.
 var elsewhere = regexp.MustCompile(`(^|/)(testdata|node_modules)/`)
