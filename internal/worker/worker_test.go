@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drainit/forward"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/reaper"
@@ -55,36 +54,6 @@ func TestLifeOfAWorker(t *testing.T) {
 	if w := (&Worker{PID: 7, Comm: "node"}); w.String() != "node[7]" || w.Process().PID != 7 ||
 		w.Process().Start != 0 {
 		t.Errorf("%v, %+v", w, w.Process())
-	}
-}
-
-func TestReason(t *testing.T) {
-	by := func(status unix.WaitStatus) *Exit { return &Exit{WaitEvent: reaper.WaitEvent{Status: status}} }
-	for _, tt := range []struct {
-		name            string
-		exit            *Exit
-		sent, forwarded bool
-		requested       bool
-		killed          Kill
-		want            Reason
-	}{
-		{"it exits by itself", by(exited(0)), false, false, false, Kill{}, ReasonExit},
-		{"it exits in a stop", by(exited(0)), true, false, true, Kill{}, ReasonStop},
-		{"it lives in a stop", nil, true, false, true, Kill{}, ReasonStop},
-		{"it dies of drainit's stop signal", by(died(unix.SIGTERM)), true, false, true, Kill{}, ReasonStop},
-		{"of one that drainit did not send", by(died(unix.SIGTERM)), false, false, false, Kill{},
-			ReasonOutside},
-		{"of another one in a stop", by(died(unix.SIGKILL)), false, false, true, Kill{}, ReasonOutside},
-		{"of one that drainit forwarded", by(died(unix.SIGTERM)), true, true, false, Kill{}, ReasonForwarded},
-		{"it is killed", by(died(unix.SIGKILL)), true, false, true, Kill{Reason: machine.ReasonGrace},
-			machine.ReasonGrace},
-		{"it is killed by a second stop signal", nil, true, false, true,
-			Kill{Reason: machine.ReasonSecondStop}, machine.ReasonSecondStop},
-	} {
-		w := &Worker{PID: 7, Exit: tt.exit, Kill: tt.killed}
-		if got := w.Reason(tt.requested, forward.Delivery{Stop: !tt.forwarded}, tt.sent); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
 	}
 }
 
