@@ -22,7 +22,7 @@ import (
 )
 
 // files have the rules and what they conclude from.
-var files = []string{"evidence.go", "rules.go", "successor.go"}
+var files = []string{"evidence.go", "foreground.go", "relation.go", "rules.go", "successor.go"}
 
 // mutant is a file without one of its conditions.
 type mutant struct {

@@ -109,7 +109,8 @@ func TestOrByShell(t *testing.T) {
 	}
 }
 
-// A parent that has died before its death was asked for sends nothing more: the caller gets the signal at once.
+// A parent that has died before its death was asked for sends nothing more: the caller gets the signal at
+// once.
 func TestWatchParentThatHasDied(t *testing.T) {
 	runtime.LockOSThread() // the request is a thread's
 	defer runtime.UnlockOSThread()
