@@ -57,9 +57,9 @@ func (h *History) mayHaveHandled(m *record) bool {
 	return m.first == 0 || handled && !isPlain && (shows || !h.diedOfIt(m))
 }
 
-// passedNothingOn claims that a process signalled no other. It never had a handler for the signal, and if it
-// has gone, it died of the signal as far as drainit knows. Wrong if its handler ran, and then sent it the
-// signal again or executed a program that died of it.
+// passedNothingOn claims that a process has signalled no other: it never had a handler for the signal and, if
+// drainit knows how it ended, it died of the signal. Wrong if its handler ran, and it then sent itself the
+// signal, or executed a program that died of the signal.
 func (h *History) passedNothingOn(m *record) bool {
 	return !h.mayHaveHandled(m) && (m.exit == nil || h.diedOfIt(m))
 }
@@ -162,8 +162,9 @@ func (h *History) handled(m *record) bool {
 // other signal.
 func (m *record) isBelowLauncher() bool { return m.parent != nil && m.parent.kind == program.Launcher }
 
-// sleptAtItsEnd reports whether a process that reads a pipe has slept since a snapshot that showed a writer.
-// The end of the last writer would have woken it if it waited for input.
+// sleptAtItsEnd reports whether a process that reads a pipe has not run since the last snapshot that showed a
+// writer. So either it does not wait for input, or the input has not ended: the end of the last writer would
+// have woken it.
 func (m *record) sleptAtItsEnd() bool {
 	return m.asleepSince <= m.readsUntil
 }

@@ -59,12 +59,11 @@ func mayWait(up, below *record) bool {
 	return up.stillWaits() == program.MayWait && !program.InBackground(&below.Process, &up.Process)
 }
 
-// blockingTrap returns the children (these) that a shell waits for before it can run its trap, none if its
-// trap can run. certain says that it surely waits for them. It is true for a child that is surely in the
-// foreground (program.InForeground), and for dash and busybox in wait4(2) (program.Waits). It is false once a
-// child has gone. That may have been the one in the foreground, or the one whose marks set the others apart.
-// Any other shell counts as waiting while it has all its children and none of them was signalled: its trap
-// may signal one after the other. Wrong if the shell has started a process since, so its trap runs.
+// blockingTrap returns the children that a shell must wait for before its trap runs, and none if the trap can
+// run. certain says that the shell surely waits for them: their marks show it (program.InForeground), or a
+// dash or busybox waits in wait4(2). Any other shell is a guess: it counts as waiting while it has all its
+// children and none of them was signalled, since its trap may signal one after the other. Wrong if the shell
+// has started a process since, so that its trap runs.
 func (h *History) blockingTrap(shell *record) (these []*proc.Process, certain bool) {
 	children := h.shown.Children(shell.PID)
 	if h.hasStarted(shell) || program.WaitingOf(&shell.Process) == program.NotWaiting {

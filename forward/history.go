@@ -52,7 +52,8 @@ type blind struct {
 	broadcast bool  // the whole PID namespace was signalled
 }
 
-// sight is what a snapshot shows.
+// sight is what drainit knows from the last snapshot of a stop, without the processes that have died since:
+// which processes live, and whether the work does.
 type sight struct {
 	shown     *proc.Snapshot
 	snapshots int32           // how many there have been in the stop

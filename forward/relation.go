@@ -156,9 +156,9 @@ func (s *step) cannotAct(m *record) string {
 // byItself are the signals that may come to a process though no other process sends them.
 var byItself = signals.SetOf(unix.SIGCHLD, unix.SIGALRM, unix.SIGVTALRM, unix.SIGPROF, unix.SIGIO)
 
-// hadTime reports whether a process has had the time to act upon what has reached it. A process that drainit
-// has not signalled had it in the calls, and if the last verdict was that another may have signalled it, or
-// that it may end by itself.
+// hadTime reports whether drainit signalled m at least actsAfter ticks ago. If drainit has not signalled m,
+// hadTime reports whether this is the last or the final call, or the last verdict on m was that it may have
+// been signalled, or may end by itself.
 func (s *step) hadTime(m *record) bool {
 	if m.sent != nil {
 		return s.now >= m.sent.tick+actsAfter

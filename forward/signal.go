@@ -14,11 +14,11 @@ import (
 // actsUpon reports whether a process handles the signal that it would be sent.
 func (h *History) actsUpon(m *record) bool { return m.Handles(h.signalFor(m)) }
 
-// signalFor returns the signal that a process is sent. The worker is sent the stop signal, and so is a
-// process that handles it. Any other is sent TERM. A launcher is always sent TERM. A shell, which ignores
-// QUIT, is sent TERM unless it is known to have a trap for the stop signal. Where an interrupted shell waits
-// for a process (isInterrupted), that is sent the stop signal if it is no launcher, and would not die of it
-// although it handles TERM.
+// signalFor returns the signal that a process is sent. The worker, and each process that handles the stop
+// signal, is sent the stop signal, but for launchers and for shells that are not known to have a trap for it:
+// a shell ignores QUIT. A process that an interrupted shell waits for (isInterrupted) is sent the stop
+// signal, too, unless it is a launcher, or handles TERM and would die of the stop signal. Any other process
+// is sent TERM.
 func (h *History) signalFor(m *record) unix.Signal {
 	isSent := m.kind == program.Other || m.kind == program.Shell && h.hasTrapFor(m)
 	diesAlone := m.On(h.deliver) == proc.Dies && m.Handles(unix.SIGTERM)

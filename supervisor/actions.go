@@ -16,9 +16,10 @@ import (
 	"drainit/internal/signals"
 )
 
-// mode returns which processes get a signal. ModeAuto takes the place of ModeNone for a signal that stops
-// nothing, and after a worker that exited by itself. A death less than onItsWay ago does not count as such:
-// the platform's stop signal may have reached the worker before it reached drainit.
+// mode returns which processes get a signal: Config.Mode, but for two cases of ModeNone, by which the
+// platform signals each process. ModeAuto takes its place for a signal that is no step of a stop. It also
+// does after a worker that ended without a request, if that was at least onItsWay ago: before, the platform's
+// stop signal may have ended it.
 func (s *Supervisor) mode(p forward.Purpose) forward.Mode {
 	const onItsWay = time.Second
 	byItself := !s.machine.Requested() && s.worker.Gone() && time.Since(s.worker.Exit.At) >= onItsWay
@@ -251,9 +252,9 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 	}
 }
 
-// adopt takes the signal came for a stop signal, and reports whether it has. It does so only if came can only
-// be meant as a stop (Config.Adopted): a platform sends it by an image's STOPSIGNAL. On a terminal it adopts
-// nothing: a person may mean what the signal itself does.
+// adopt takes a signal (came) for a stop signal, and reports whether it has. It does so only if the signal
+// can only be meant as a stop (Config.Adopted): a platform sends it by an image's STOPSIGNAL. It does not on
+// a terminal, where a person may mean what the signal itself does, nor a second time.
 func (s *Supervisor) adopt(came unix.Signal, all *proc.Snapshot) bool {
 	stop, ok := s.cfg.Adopted(os.Getpid(), came, all)
 	if !ok || s.job != nil || came == s.adopted {

@@ -43,8 +43,8 @@ func New(log *logx.Log, m *machine.Machine, w *worker.Worker, h *forward.History
 // Said reports whether OnceOf has written a line about this event and this thing.
 func (j *Journal) Said(m Message, of any) bool { return j.said[fmt.Sprint(m.event, of)] }
 
-// OnceOf writes a line about an event, unless one about this event and this thing was written before. The
-// text of the thing tells it from others.
+// OnceOf writes a line about an event, unless a line about this event and the same thing was written before.
+// Two things are the same if fmt prints them alike.
 func (j *Journal) OnceOf(thing any, m Message, args ...any) {
 	if !j.Said(m, thing) {
 		j.said[fmt.Sprint(m.event, thing)] = true

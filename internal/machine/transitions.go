@@ -141,8 +141,8 @@ func lostWorker(m *Machine, now time.Time, _ Event) []Action {
 	return m.snapshot(now)
 }
 
-// snapshotNow makes the next snapshot come as soon as it may. A child has died, and its own children may be
-// orphans now. There is not one snapshot for each death.
+// snapshotNow brings the next snapshot forward to the earliest time that the pause allows (Machine.at). A
+// process has died, and its children may be orphans now. All deaths until then share that snapshot.
 func snapshotNow(m *Machine, now time.Time, _ Event) []Action {
 	if now.Before(m.timers[snapshotTimer]) { // it is set
 		m.timers[snapshotTimer] = now

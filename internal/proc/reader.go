@@ -109,8 +109,8 @@ const (
 	details      // all that is not in its stat
 )
 
-// reads notes what is read next, and reports whether it may be read. It may not if another reading hangs at
-// it. A reading that was given up ends here: its goroutine exits.
+// reads is called before each read of a file: it notes what is read next, and returns false if another
+// reading hangs at that. If this reading was given up, reads does not return: the goroutine ends.
 func (g *reading) reads(pid int, what part) bool {
 	at := place{pid, what}
 	if slices.Contains(g.hangs, at) {

@@ -208,7 +208,9 @@ func (p *Process) readMore(before, parent Process, isParent bool) (uncertain boo
 	return p.Blocked|p.Pending != 0 || len(p.Evidence) > 1 || isWhole && st.threads > 1, nil
 }
 
-// confirm reads a second time what one read does not show for certain.
+// confirm reads a process a second time. What both reads show as pending or blocked stays so, and the process
+// stays Untouched if no thread has run in between. A blocked signal that either read shows as awaited stays
+// awaited.
 func (p *Process) confirm() error {
 	st, err := p.readStatus()
 	now := *p

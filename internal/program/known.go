@@ -29,7 +29,8 @@ const (
 // OnlyChildren reports whether a program is known to signal no process but its own children, if any.
 func (r Reach) OnlyChildren() bool { return NoProcess <= r && r <= Children }
 
-// command is a program that is known by its source.
+// command is a program of which the source was read: by which runtime, name and signs a process is known to
+// run it, and how far it passes on TERM and INT.
 type command struct {
 	runtime  string // what runs its script; "" for a program of its own
 	name     string // with | between several, for a script as namesOf has them

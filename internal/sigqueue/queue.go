@@ -150,7 +150,8 @@ func (q *Queue) StopPending() bool {
 	return len(q.Stops) > 0
 }
 
-// Wake ends the loop's sleep, or the next one at once. Call it after whatever the loop is to find.
+// Wake ends the Sleep of the loop, or makes the next one return at once. What the loop is to find must be
+// stored before.
 func (q *Queue) Wake() {
 	select {
 	case q.woken <- struct{}{}:
