@@ -103,7 +103,8 @@ func (h *History) startedBeside(m, parent *record) bool {
 	was, _ := h.Start.Process(m.PID)
 	inItsPlace := was.ID == m.ID && was.PPID == parent.PID // the parent has not adopted it since
 	wasNoShell := parent.sent != nil && !parent.sent.shell
-	return inItsPlace && wasNoShell && program.WasInBackground(&m.Process, &parent.Process)
+	isMarked := func(p *proc.Process) bool { return program.WasInBackground(p, &parent.Process) }
+	return inItsPlace && wasNoShell && (isMarked(&was) || isMarked(&m.Process)) // its input is drainit's now
 }
 
 // hasHandled reports whether a process handled what drainit sent it, and hasTrap whether it is a shell, too.
