@@ -132,13 +132,16 @@ func TestREADMEsExamplesAreTheTestedOnes(t *testing.T) {
 }
 
 // startPod runs the container of a manifest as a kubelet would, its commands to the letter.
+// Its worker drains until USR1 comes, and not for 5 s: the probes may take long on a busy machine.
 func startPod(t *testing.T, pod leaves) (box engines.RuncContainer) {
 	t.Helper()
 	var env []string
 	if name := pod["container.env[0].name"]; name != "" {
 		env = []string{name + "=" + pod["container.env[0].value"]}
 	}
-	box = engines.StartRunc(t, strings.Fields(pod["container.command"]+" "+pod["container.args"]), env...)
+	args := strings.NewReplacer("TSTP,CONT,TERM -drain 5s", "TSTP,CONT,TERM,USR1 -end USR1",
+		"-exit 1 -drain 5s", "-exit 1 -catch TERM,USR1 -end USR1").Replace(pod["container.args"])
+	box = engines.StartRunc(t, strings.Fields(pod["container.command"]+" "+args), env...)
 	box.WaitOut(`^ready`)
 	return box
 }
@@ -178,8 +181,9 @@ func TestDeploymentAsAKubeletRunsIt(t *testing.T) {
 	box.WaitOut(`^got SIGTERM`)
 	wantProbe(box, pod, "readinessProbe", false)
 	wantProbe(box, pod, "livenessProbe", true)
+	box.Kill("USR1")
 	box.WantExit(0)
-	box.WantGots("got SIGTSTP", "got SIGTERM")
+	box.WantGots("got SIGTSTP", "got SIGTERM", "got SIGUSR1")
 	box.WantCount("drained", 1)
 	box.WantLogged(`what still runs after 1m20s`, 1)
 	box.WantLogged(harness.KillLine, 0)
@@ -194,6 +198,7 @@ func TestJobAsAKubeletRunsIt(t *testing.T) {
 	box.Kill("TERM")
 	box.WaitOut(`^got SIGTERM`)
 	wantProbe(box, pod, "livenessProbe", true)
+	box.Kill("USR1")
 	box.WantExit(1) // the task's own: not done
 	box.WantLogged(`what still runs after 1m`, 1)
 	box.WantNothingLeft()
