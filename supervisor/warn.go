@@ -91,15 +91,19 @@ func (s *Supervisor) warnIgnoring(made []forward.Delivery) {
 // it, within 0.1 s. Later a death may be good manners: such a process had the signal blocked, or sent it to
 // itself.
 func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
-	const atOnce = uint64(100 * time.Millisecond / proc.Tick)
+	const atOnce = 100 * time.Millisecond
 	by := child.TermSignal()
-	p, sig, tick := s.history.SentTo(child.PID)
-	if s.cfg.Mode == forward.ModeNone && s.worker.Is(child.PID) { // the platform has sent it
-		p, _ = s.history.Start.Process(child.PID)
-		sig = s.delivered(s.machine.StopSignal())
-		tick = s.sys.Ticks() - uint64(time.Since(s.journal.StopBegan())/proc.Tick)
+	if by == 0 { // there may be thousands
+		return
 	}
-	if by == 0 || by != sig || s.sys.Ticks() > tick+atOnce || !s.works(p, sig) || s.interrupted() {
+	p, sig, tick := s.history.SentTo(child.PID)
+	after := time.Duration(s.sys.Ticks()-tick) * proc.Tick
+	isPlatforms := s.cfg.Mode == forward.ModeNone && s.machine.Requested() // which has sent it
+	if isPlatforms && s.worker.Is(child.PID) {
+		p, _ = s.history.Start.Process(child.PID)
+		sig, after = s.delivered(s.machine.StopSignal()), time.Since(s.machine.RequestedAt())
+	}
+	if by != sig || after > atOnce || !s.works(p, sig) || s.interrupted() {
 		return
 	}
 	p.Comm = cmp.Or(p.Comm, s.worker.Comm)
