@@ -114,3 +114,22 @@ func (j *Journal) ended(killed *worker.Kill, status int) string {
 	}
 	return strings.Join(parts, "; ")
 }
+
+// reason returns why the worker ended, or why it was killed.
+func (j *Journal) reason() worker.Reason {
+	if j.worker.Kill.Began() {
+		return j.worker.Kill.Reason
+	}
+	if j.worker.Gone() && j.worker.Exit.TermSignal() != 0 {
+		switch last, sent := j.history.Got(j.worker.Exit.TermSignal()); {
+		case !sent:
+			return worker.ReasonOutside
+		case !last.Stop:
+			return worker.ReasonForwarded
+		}
+	}
+	if j.machine.Requested() {
+		return worker.ReasonStop
+	}
+	return worker.ReasonExit
+}

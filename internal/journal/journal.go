@@ -131,8 +131,7 @@ func (j *Journal) addFields(to *fields, args []any) {
 		case worker.Reason:
 			to.add("reason", arg)
 		case fact:
-			last, sent := j.history.Got(j.worker.DiedOf())
-			to.add("reason", j.worker.Reason(j.machine.Requested(), last, sent))
+			to.add("reason", j.reason())
 			if arg == WorkersEnd {
 				to.add("status", j.worker.Exit.ExitStatus())
 			}

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"drainit/forward"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
 )
@@ -36,20 +35,3 @@ const (
 	ReasonForwarded  Reason = "forwarded"   // it died of a signal that drainit forwarded
 	ReasonNotStarted Reason = "not_started" // there was no worker
 )
-
-// Reason returns why the worker ended, or why it was killed. requested says that a stop signal came. last is
-// the last delivery to the worker of the signal that it died of, if sent says that there was one.
-func (w *Worker) Reason(requested bool, last forward.Delivery, sent bool) Reason {
-	died := w.DiedOf() != 0
-	switch {
-	case w.Kill.Began():
-		return w.Kill.Reason
-	case died && !sent:
-		return ReasonOutside
-	case died && !last.Stop:
-		return ReasonForwarded
-	case requested:
-		return ReasonStop
-	}
-	return ReasonExit
-}

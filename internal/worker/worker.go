@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
@@ -33,14 +31,6 @@ type Exit struct {
 
 // Gone reports whether the worker has been waited for.
 func (w *Worker) Gone() bool { return w.Exit != nil }
-
-// DiedOf returns the signal that the worker died of, 0 for none.
-func (w *Worker) DiedOf() unix.Signal {
-	if !w.Gone() {
-		return 0
-	}
-	return w.Exit.TermSignal()
-}
 
 // Alive reports whether the worker runs, if only in what it left.
 func (w *Worker) Alive() bool { return w.PID != 0 && !w.Gone() || w.Daemonized }
