@@ -34,6 +34,9 @@ const (
 	due                 // it is sent the stop signal now
 )
 
+// undecided reports whether another process may have signalled the process, or has had its time to.
+func (v verdict) undecided() bool { return v.fate == inDoubt || v.fate == overdue }
+
 // reason says in words why a process is signalled or not. A %s in the words stands for the process of: a nil
 // one is called "its parent".
 type reason struct {

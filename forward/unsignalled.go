@@ -18,7 +18,7 @@ func (s *step) note(m *record, v verdict) {
 		s.Unsignalled[n].Processes = append(s.Unsignalled[n].Processes, &m.Process)
 		return
 	}
-	w := Unsignalled{Rule: rule, Undecided: v.fate == inDoubt || v.fate == overdue, Call: FinalCall}
+	w := Unsignalled{Rule: rule, Undecided: v.undecided(), Call: FinalCall}
 	w.Processes = []*proc.Process{&m.Process}
 	if v.isChild {
 		w.Call = LastCall
