@@ -240,7 +240,7 @@ func (j *Journal) Unsignalled(w forward.Unsignalled) {
 func (j *Journal) Late(now time.Time, made []forward.Delivery) {
 	made = slices.DeleteFunc(slices.Clone(made), func(d forward.Delivery) bool { return !d.Late })
 	for _, d := range made {
-		j.said[fmt.Sprint(signalledLate.event, d.Process.ID)] = true
+		j.markSaid(signalledLate, d.Process.ID)
 	}
 	if len(made) > 0 {
 		late := Phrase{recipients(made), []any{made[0].Process}}
