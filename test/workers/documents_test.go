@@ -36,7 +36,7 @@ var articleWays = []way{
 	{name: "express: `tsx server.ts`", uses: "express", begin: preferred(request), kept: answeredWhole},
 	{name: "express: `pm2-runtime start ecosystem.config.cjs --env test`", uses: "express tsx",
 		uncounted: true, tells: 1,
-		begin: request, kept: answeredWhole},
+		begin: preferred(request), kept: answeredWhole},
 	{name: "fastify: `node seven-steps.js`", uses: "fastify", begin: request, kept: inSevenSteps},
 	{name: "INT to `npx tsx index.ts` in a script", begin: preferred(request), kept: answeredWhole},
 	{name: "INT to `exec npx tsx index.ts` in a script", begin: preferred(request), kept: answeredWhole},
