@@ -33,6 +33,7 @@ type evidence struct {
 	lastUntouched int32 // the last snapshot that showed it untouched, 0 for none
 	lastRun       int32 // the last snapshot that did not show that it had slept since the one before
 	lastStarted   int32 // the last snapshot that showed a process below it which came in the stop
+	lastForked    int32 // the last snapshot that showed a child of it which came in the stop
 }
 
 // isUntouched claims that no process has signalled m since the stop began. It claims nothing of a process

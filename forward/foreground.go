@@ -14,6 +14,19 @@ import (
 type foreground struct {
 	these   []*proc.Process
 	certain bool
+	last    []*proc.Process // what it started last, whether it waits or not (program.Foreground)
+}
+
+// foregroundOf returns the foreground of a shell. A step finds it once: a shell may have thousands of
+// children, and each of them is asked about.
+func (s *step) foregroundOf(shell *record) foreground {
+	f, found := s.foregrounds[shell]
+	if !found {
+		f.these, f.certain = s.blockingTrap(shell)
+		f.last = program.Foreground(s.shown, s.shown.Children(shell.PID))
+		s.foregrounds[shell] = f
+	}
+	return f
 }
 
 // waitsFor returns whether a shell that the signal has reached waits for the process below it, its child. In
@@ -23,12 +36,7 @@ func (s *step) waitsFor(up, below *record) program.Waiting {
 	if up.kind != program.Shell || !s.hadTime(up) {
 		return program.NotWaiting
 	}
-	f, found := s.foregrounds[up]
-	if !found {
-		f.these, f.certain = s.blockingTrap(up)
-		s.foregrounds[up] = f
-	}
-	switch {
+	switch f := s.foregroundOf(up); {
 	case slices.ContainsFunc(f.these, below.is) && f.certain:
 		return program.Waits
 	case slices.ContainsFunc(f.these, below.is):
@@ -43,8 +51,7 @@ func (s *step) waitsFor(up, below *record) program.Waiting {
 // mayBeForeground reports whether a shell may wait for its child below, which no mark shows to be in the
 // foreground or the background.
 func (s *step) mayBeForeground(up, below *record) bool {
-	youngest := program.Foreground(s.shown, s.shown.Children(up.PID))
-	return mayWait(up, below) && slices.ContainsFunc(youngest, below.is)
+	return mayWait(up, below) && slices.ContainsFunc(s.foregroundOf(up).last, below.is)
 }
 
 // holdsUpTrap reports whether a shell that was signalled waits for m, a program that does no work and does
@@ -89,13 +96,8 @@ func (h *History) blockingTrap(shell *record) (these []*proc.Process, certain bo
 	return these, waits == program.Waits && !shell.lostChild
 }
 
-// hasStarted reports whether a process has started another in the stop.
-func (h *History) hasStarted(m *record) bool {
-	return slices.ContainsFunc(h.shown.Children(m.PID), func(p *proc.Process) bool {
-		child := h.living[p.PID]
-		return child == nil || child.first > 1
-	})
-}
+// hasStarted reports whether a process has a child that it has started in the stop.
+func (h *History) hasStarted(m *record) bool { return m.lastForked == h.snapshots }
 
 // stillWaits returns how surely a shell still waits for the command that it waited for at first. Its stack is
 // the same as long as it waits for one command. The stack is mostly another once a trap has run: the shell

@@ -136,9 +136,12 @@ func (h *History) observe(s *proc.Snapshot) {
 	h.forget()
 }
 
-// cameFrom is for a living process that came in the stop. It sets lastStarted of each process above it or, if
-// the topmost of these is not known, strays of the session.
+// cameFrom is for a living process that came in the stop. It sets lastForked of its parent, and lastStarted of
+// each process above it or, if the topmost of these is not known, strays of the session.
 func (h *History) cameFrom(m *record) {
+	if m.parent != nil {
+		m.parent.lastForked = h.snapshots
+	}
 	top := m
 	for top.parent != nil {
 		top = top.parent

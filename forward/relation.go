@@ -136,12 +136,12 @@ var pauses = []int{unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP}
 func (s *step) cannotAct(m *record) string {
 	sig := s.reached(m)
 	hadHandler, isPending := m.everHandled.Has(sig), m.Pending.Has(sig)
-	hasOneChild := len(s.shown.Children(m.PID)) == 1
-	waitsOn := m.WaitsForChild() && m.Call == m.firstCall && hasOneChild && m.Handled&byItself == 0
+	waitsOn := m.WaitsForChild() && m.Call == m.firstCall && m.Handled&byItself == 0
 	hangs := m.State == 'D' && m.sent != nil && s.now >= m.sent.tick+2*aSecond
 	switch {
 	case !s.hadTime(m):
-	case isPending && !hadHandler && (waitsOn || hangs), isPending && s.Purpose >= LastCall:
+	case isPending && s.Purpose >= LastCall,
+		isPending && !hadHandler && (hangs || waitsOn && len(s.shown.Children(m.PID)) == 1):
 		return "%s above has not taken it"
 	case m.alwaysIgnored.Has(sig):
 		return "%s above ignores it"
