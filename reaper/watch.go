@@ -15,9 +15,9 @@ import (
 // descriptors stay free for the reads of /proc and for probes.
 const Most, Reserve = 256, 12
 
-// Watcher reports the end of processes that are not drainit's children. Their children become drainit's
-// without a signal, but a pidfd is readable once its process has ended (pidfd_open(2)). It must not be
-// copied, and is for one goroutine.
+// Watcher reports the end of processes that are not drainit's children. No signal tells drainit of such an
+// end, and that it has adopted the children. But a pidfd is readable once its process has ended
+// (pidfd_open(2)). A Watcher must not be copied, and is for one goroutine.
 type Watcher struct {
 	Died    chan int             // the pid of each process that has ended, once
 	wake    func()               // called after a pid is sent to Died outside of Set

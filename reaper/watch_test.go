@@ -91,7 +91,8 @@ func TestTooManyAreNotAllWatched(t *testing.T) {
 		these = append(these, id)
 	}
 	if w.Set(these) || len(w.watched) != Most {
-		t.Errorf("of %d processes %d are watched, want %d and that it says so", len(these), len(w.watched), Most)
+		t.Errorf("of %d processes %d are watched, want %d and that it says so", len(these), len(w.watched),
+			Most)
 	}
 }
 
@@ -100,7 +101,9 @@ func TestNoDescriptorsAreLeft(t *testing.T) {
 	w := NewWatcher(func() {})
 	one, _ := sleeper(t)
 	var lim syscall.Rlimit
-	err := errors.Join(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim), syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Max: lim.Max}))
+	err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim)
+	none := syscall.Rlimit{Max: lim.Max}
+	err = errors.Join(err, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none))
 	watched := w.Set([]proc.ID{one})
 	if err := errors.Join(err, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &lim)); err != nil || watched {
 		t.Errorf("it is watched without a descriptor: %t, %v", watched, err)

@@ -17,8 +17,13 @@ import (
 // The paths are those of execvp(3): an empty element of PATH is the working directory.
 func TestLookUp(t *testing.T) {
 	for _, tt := range []struct{ path, name, want string }{
-		{"/bin:/usr/bin", "node", "/bin/node /usr/bin/node"}, {"/bin::/x", "node", "/bin/node ./node /x/node"}, {"", "node", "./node"},
-		{"/bin", "./node", "./node"}, {"/bin", "/opt/node", "/opt/node"}, {"/bin", "a/b", "a/b"}, {"/bin", "", ""},
+		{"/bin:/usr/bin", "node", "/bin/node /usr/bin/node"},
+		{"/bin::/x", "node", "/bin/node ./node /x/node"},
+		{"", "node", "./node"},
+		{"/bin", "./node", "./node"},
+		{"/bin", "/opt/node", "/opt/node"},
+		{"/bin", "a/b", "a/b"},
+		{"/bin", "", ""},
 	} {
 		t.Setenv("PATH", tt.path)
 		if got := strings.Join(lookUp(tt.name), " "); got != tt.want {
@@ -26,7 +31,8 @@ func TestLookUp(t *testing.T) {
 		}
 	}
 	os.Unsetenv("PATH")
-	if got := lookUp("node"); !slices.Equal(got, []string{"/usr/local/bin/node", "/bin/node", "/usr/bin/node"}) {
+	want := []string{"/usr/local/bin/node", "/bin/node", "/usr/bin/node"}
+	if got := lookUp("node"); !slices.Equal(got, want) {
 		t.Errorf("without PATH: %q", got)
 	}
 }
@@ -41,8 +47,12 @@ func TestCheckFile(t *testing.T) {
 		return path
 	}
 	for path, want := range map[string]error{
-		file("may be run", 0o755): nil, file("by others alone", 0o601): nil, file("by nobody", 0o644): unix.EACCES,
-		dir: unix.EISDIR, filepath.Join(dir, "none"): unix.ENOENT, file("a file", 0o755) + "/below": unix.ENOTDIR,
+		file("may be run", 0o755):        nil,
+		file("by others alone", 0o601):   nil,
+		file("by nobody", 0o644):         unix.EACCES,
+		dir:                              unix.EISDIR,
+		filepath.Join(dir, "none"):       unix.ENOENT,
+		file("a file", 0o755) + "/below": unix.ENOTDIR,
 	} {
 		if err := checkFile(path); err != want { //nolint:errorlint // of stat(2) as it is
 			t.Errorf("%s: %v, want %v", path, err, want)
@@ -56,30 +66,36 @@ func TestExplain(t *testing.T) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\r\necho\r\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	const subcommands = "not found in PATH; a subcommand must be the first argument, " +
+		"and drainit --help lists them"
 	for _, tt := range []struct {
 		command, found string
 		err            error
 		status         int
 		want           string
 	}{
-		{"node", "", nil, 127, `cannot run "node": not found in PATH; a subcommand must be the first argument, and drainit --help lists them`},
-		{"status|--json", "", nil, 127, `cannot run "status": not found in PATH; a subcommand must be the first argument, and drainit --help lists them`},
-		{"stats", "", nil, 127, `cannot run "stats": not found in PATH; a subcommand must be the first argument, and drainit --help lists them`},
-		{"qiet|--sleep", "", nil, 127, `not found in PATH; a subcommand must be the first argument, and drainit --help lists them`},
+		{"node", "", nil, 127, `cannot run "node": ` + subcommands},
+		{"status|--json", "", nil, 127, `cannot run "status": ` + subcommands},
+		{"stats", "", nil, 127, `cannot run "stats": ` + subcommands},
+		{"qiet|--sleep", "", nil, 127, subcommands},
 		{"status|x", "", nil, 127, `cannot run "status": not found in PATH`},
 		{"./node", "", nil, 127, `there is no such file`},
 		{"node app.js", "", nil, 127, `it has a blank, and each argument is a word of its own`},
 		{"app", "/bin/app", unix.EACCES, 126, `/bin/app: permission denied`},
 		{"app", "/bin/app", unix.EISDIR, 126, `/bin/app: is a directory`},
 		{"app", "/bin/app", unix.ENOEXEC, 126, `/bin/app is for another kind of machine`},
-		{"app", "/bin/app", unix.ENOENT, 126, `/bin/app exists, but not the interpreter (#!) or loader that it names`},
-		{"app", script, unix.ENOENT, 126, `ends its first line with a carriage return: save it with Unix line ends`},
-		{"app", "/bin/app", unix.EAGAIN, 125, `the limit of processes is reached (pids.max of the container, or ulimit -u)`},
+		{"app", "/bin/app", unix.ENOENT, 126,
+			`/bin/app exists, but not the interpreter (#!) or loader that it names`},
+		{"app", script, unix.ENOENT, 126,
+			`ends its first line with a carriage return: save it with Unix line ends`},
+		{"app", "/bin/app", unix.EAGAIN, 125,
+			`the limit of processes is reached (pids.max of the container, or ulimit -u)`},
 		{"app", "/bin/app", unix.ENOMEM, 125, `cannot allocate memory`},
 	} {
 		err := failure(strings.Split(tt.command, "|"), tt.found, tt.err)
-		if err.Status != tt.status || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s, %v: %d %v, want %d %s", tt.command, tt.err, err.Status, err, tt.status, tt.want)
+		line := err.Error()
+		if err.Status != tt.status || !strings.Contains(line, tt.want) || strings.Contains(line, "\n") {
+			t.Errorf("%s, %v: %d %s, want %d %s", tt.command, tt.err, err.Status, line, tt.status, tt.want)
 		}
 	}
 }
@@ -87,7 +103,11 @@ func TestExplain(t *testing.T) {
 // A script without "#!" is run by /bin/sh, and no program of another machine is.
 func TestOrByShell(t *testing.T) {
 	dir := t.TempDir()
-	for text, want := range map[string]string{"echo": "/bin/sh [/bin/sh FILE arg]", "": "/bin/sh [/bin/sh FILE arg]", "\x7fELF\x02\x01": "exec format error"} {
+	for text, want := range map[string]string{
+		"echo":            "/bin/sh [/bin/sh FILE arg]",
+		"":                "/bin/sh [/bin/sh FILE arg]",
+		"\x7fELF\x02\x01": "exec format error",
+	} {
 		file := filepath.Join(dir, "file")
 		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
 			t.Fatal(err)

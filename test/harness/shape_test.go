@@ -7,15 +7,11 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"drainit/test/harness"
 )
-
-// wide are the folders whose tests have wider lines, or longer functions, still.
-var wide = strings.Fields("internal/spawn reaper test/systems")
 
 // elsewhere are the programs that the tests run, and those that others wrote.
 var elsewhere = regexp.MustCompile(`(^|/)(testdata|node_modules)/`)
@@ -26,7 +22,7 @@ func TestTestsAreOfTheHousesShape(t *testing.T) {
 		name, _ := filepath.Rel(harness.Repo(), file)
 		in := func(dir string) bool { return strings.HasPrefix(name, dir+"/") }
 		tests := strings.HasSuffix(name, "_test.go") || in("test") && strings.HasSuffix(name, ".go")
-		if err != nil || !tests || slices.ContainsFunc(wide, in) || elsewhere.MatchString(name) {
+		if err != nil || !tests || elsewhere.MatchString(name) {
 			return err
 		}
 		for n, line := range strings.Split(harness.TextOf(t, file), "\n") {

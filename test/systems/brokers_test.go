@@ -79,8 +79,9 @@ var (
 	faktory    = ours("tcp://127.0.0.1:%d", "workers/faktory")
 	gearman    = server("127.0.0.1:%d", "gearmand", "-L", "127.0.0.1", "-p", "$PORT", "-l", "stderr")
 	kafka      = ours("127.0.0.1:%d", "workers/kfake")
-	nats       = server("nats://127.0.0.1:%d", "nats-server", "-a", "127.0.0.1", "-p", "$PORT", "-sd=.", "-js")
-	rabbitmq   = shared("amqp://guest:guest@127.0.0.1:%d/%%2F", rabbitmqNode)
+	nats       = server("nats://127.0.0.1:%d", "nats-server", "-a", "127.0.0.1", "-p", "$PORT", "-sd=.",
+		"-js")
+	rabbitmq = shared("amqp://guest:guest@127.0.0.1:%d/%%2F", rabbitmqNode)
 )
 
 // none is for a worker that has its jobs in a file of its own.

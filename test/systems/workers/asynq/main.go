@@ -39,7 +39,9 @@ func work(redis asynq.RedisConnOpt) {
 func list(inspector *asynq.Inspector) {
 	type lister func(queue string, opts ...asynq.ListOption) ([]*asynq.TaskInfo, error)
 	states := map[string]lister{
-		"back": inspector.ListPendingTasks, "active": inspector.ListActiveTasks, "failed": inspector.ListRetryTasks,
+		"back":   inspector.ListPendingTasks,
+		"active": inspector.ListActiveTasks,
+		"failed": inspector.ListRetryTasks,
 	}
 	for state, of := range states {
 		tasks, err := of("default")

@@ -1,6 +1,6 @@
-// Command faktory is a broker that speaks as much of Faktory's protocol as its workers need, on the port that it
-// is given: https://github.com/contribsys/faktory/wiki/Worker-Lifecycle. INFO lists the jobs that wait, and those
-// that workers hold.
+// Command faktory is a broker that speaks as much of Faktory's protocol as its workers need, on the port that
+// it is given: https://github.com/contribsys/faktory/wiki/Worker-Lifecycle. INFO lists the jobs that wait,
+// and those that workers hold.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command nats is a worker of NATS JetStream; `nats add JOB...` adds jobs, and `nats list` prints those in the
-// stream.
+// Command nats is a worker of NATS JetStream; `nats add JOB...` adds jobs, and `nats list` prints those in
+// the stream.
 package main
 
 import (
@@ -26,7 +26,8 @@ func main() {
 	workers.Must(err)
 	js, err := jetstream.New(conn)
 	workers.Must(err)
-	config := jetstream.StreamConfig{Name: queue, Subjects: []string{queue}, Retention: jetstream.WorkQueuePolicy}
+	config := jetstream.StreamConfig{Name: queue, Subjects: []string{queue}}
+	config.Retention = jetstream.WorkQueuePolicy
 	stream, err := js.CreateOrUpdateStream(ctx, config)
 	workers.Must(err)
 	switch {
