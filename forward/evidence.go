@@ -42,8 +42,9 @@ func (h *History) isUntouched(m *record) bool {
 	return m.Untouched && m.On(h.signalFor(m)) != proc.Ignores
 }
 
-// isMissed claims that the platform, which signals each process, has not signalled m: it came later, or
-// nothing has woken it. Wrong if it was signalled before the first snapshot, and has slept since.
+// isMissed claims that a platform that signals each process (--forward none) has not signalled m: m came
+// after the first snapshot, or nothing has woken m. Wrong if m was signalled before the first snapshot, and
+// has slept since.
 func (m *record) isMissed() bool { return m.Untouched || m.first > 1 }
 
 // mayHaveHandled reports whether a process may have had a handler for the signal at any time: a snapshot
@@ -185,11 +186,11 @@ func (h *History) isBareLeaf(m *record) bool {
 	return isLeaf && m.kind == program.Other && m.On(h.signalFor(m)) == proc.Dies
 }
 
-// mayBeStopping reports whether an orphan may be about to end. If its parent was a shell with a trap, and the
-// orphan has no handler, the trap may have stopped it by its stop command (apachectl stop). It then has ten
-// seconds, or half a second from when it sleeps. A daemon, or what a shell started beside its parent, may
-// have been signalled by the process that left it. It has half a second. Wrong if it sleeps in its drain
-// then.
+// mayBeStopping reports whether an orphan may be about to end, so that no signal is sent yet. If its parent
+// was a shell with a trap, and the orphan has no handler, the trap may have run a command that stops the
+// orphan (apachectl stop). The orphan has ten seconds then, but no more than half a second once it sleeps. A
+// daemon may have been signalled by the worker, and a process that a shell started beside its parent by that
+// parent: it has half a second. Wrong if the process sleeps in its drain.
 func (h *History) mayBeStopping(m *record) bool {
 	up, sinceTurn := h.leftBy(m), h.now-h.itsTurn(m)
 	if m.origin == beforeStop || h.startedBeside(m, up) {

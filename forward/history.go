@@ -136,8 +136,8 @@ func (h *History) observe(s *proc.Snapshot) {
 	h.forget()
 }
 
-// cameFrom is for a living process that came in the stop. It sets lastForked of its parent, and lastStarted of
-// each process above it or, if the topmost of these is not known, strays of the session.
+// cameFrom is for a living process that came in the stop. It sets lastForked of its parent, and lastStarted
+// of each process above it or, if the topmost of these is not known, strays of the session.
 func (h *History) cameFrom(m *record) {
 	if m.parent != nil {
 		m.parent.lastForked = h.snapshots
@@ -232,8 +232,8 @@ func (h *History) alive(m *record) bool {
 	return m != nil && (h.living[m.PID] == m || m.PPID == h.self && m.exit == nil)
 }
 
-// Exited notes how a child of drainit ended. The last snapshot may lack the child, because it was dead by
-// then and not waited for.
+// Exited notes how a child of drainit ended. The last snapshot may lack the child, which was a zombie by
+// then. So it is looked for among all that drainit has not waited for.
 func (h *History) Exited(pid int, status unix.WaitStatus) {
 	h.gone = h.gone || pid == h.pid
 	if m := h.unreaped(pid); m != nil {

@@ -11,8 +11,9 @@ import (
 	"drainit/internal/signals"
 )
 
-// planQuiet plans the quiet signal, whatever the mode. It goes to the first processes that handle it on each
-// way down from the worker, if they were not sent it before. So it never freezes a process.
+// planQuiet plans the quiet signal (TSTP, unless rewritten), whatever the mode. On each branch below the
+// worker, the first process that handles the signal is sent it, once. A process without a handler, which TSTP
+// would freeze, is never sent it.
 func (s *step) planQuiet(shown *proc.Snapshot) {
 	for _, p := range s.Handlers(s.Request, shown) {
 		if _, sent := s.quieted[p.ID]; !sent {
@@ -78,10 +79,10 @@ func (s *step) planPassThrough(shown *proc.Snapshot) {
 	}
 }
 
-// MeansStop reports whether sig, a signal that would end a process, is meant as the stop signal (stop). It is
-// if no process below drainit (self) handles sig, and one handles stop. named says that the user has named
-// sig as a stop signal. If not, a handler that may be the runtime's own does not count. ABRT never means the
-// stop: systemd's watchdog sends it to kill.
+// MeansStop reports whether sig, a signal that would end a process, is meant as the stop signal (stop). That
+// is so if no process below drainit (self) handles sig, and one handles stop. Unless the user has named sig
+// as a stop signal (named), a handler that may be a language runtime's own does not count. ABRT never means
+// the stop: systemd's watchdog sends it to kill.
 func MeansStop(self int, sig, stop unix.Signal, named bool, s *proc.Snapshot) bool {
 	dies, drains := false, false
 	for _, p := range s.Descendants(self) {

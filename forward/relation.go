@@ -56,9 +56,10 @@ func reaches(reach program.Reach, up, below, m *record) bool {
 	return !reach.OnlyChildren() || below == m && reach != program.NoProcess
 }
 
-// sleptThrough claims that up has not signalled m: m was untouched at a snapshot since which up has not run,
-// or before which up had gone, and since which none lives that up has started in the stop. An older process
-// is read before a younger one (proc.Reader.Tree).
+// sleptThrough claims that up has not signalled m. At the last snapshot that showed m untouched, no signal
+// had come to m. Since then up has not run, or up had gone by then, and neither that snapshot nor a later one
+// shows a process that up has started in the stop. In a snapshot the older of two processes was read first
+// (proc.Reader.Tree), so one snapshot proves it of an older up alone.
 func (h *History) sleptThrough(m, up *record) bool {
 	ignores := m.On(h.signalFor(m)) == proc.Ignores
 	switch isOlder := up.Start < m.Start || up.Start == m.Start && up.PID < m.PID; {
@@ -79,10 +80,11 @@ type turn struct{ since, ticks uint64 }
 func (t turn) end() uint64 { return t.since + t.ticks }
 
 // expected returns the nearest living process above m that may yet signal m (up, nil for none), and for how
-// long m is left to it. What lives above m and acts is expected to signal it as long as it lives, and so is
-// what is about to end. isBounded says that m acts upon the signal, and that no process can have signalled
-// it. Then m is left for a time alone to a process that it came from by one that has gone, and to a shell
-// that may wait for m. Wrong if that needs longer, and m gets two signals.
+// long m is left to up. A process above m that acts upon the signal, or that is about to end, is expected to
+// signal m for as long as it lives. isBounded says that m acts upon the signal, and that no process can have
+// signalled m so far. Two kinds of process above m then have a bounded time alone: a shell that may wait for
+// m, and a process that is no longer above m, since one between the two has gone. Wrong if up needs longer: m
+// gets two signals.
 func (s *step) expected(m *record, isBounded bool) (up *record, its turn) {
 	var orphan *record // the child of drainit that is m, or above m
 	for below := m; below.parent != nil; below = up {

@@ -196,8 +196,8 @@ func (s *step) future(m *record, isProven bool) (fate, reason) {
 	return due, reason{}
 }
 
-// leaveTo returns the fate and the reason of a process that is left to one above it (up): mostly it is that
-// one's business. up is nil for a process that no snapshot showed.
+// leaveTo returns the fate and the reason of m, which is left to up, a process above it. Whether m ends is
+// mostly up's own business. up is nil if no snapshot showed that process.
 func (s *step) leaveTo(m, up *record) (fate, reason) {
 	const itsTime = 4 * aSecond // the first line of progress comes after five
 	switch {

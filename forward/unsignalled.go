@@ -26,8 +26,8 @@ func (s *step) note(m *record, v verdict) {
 	s.Unsignalled = append(s.Unsignalled, w)
 }
 
-// Watched returns the processes whose death wait4(2) does not report to drainit, though it can leave an
-// orphan or let a reader of their pipe have its turn.
+// Watched returns the processes that drainit must watch since wait4(2) does not report their death. Such a
+// death may leave an orphan, or end the input of a process that reads a pipe.
 func (h *History) Watched() (all []proc.ID) {
 	writes := make(map[int]bool)
 	for pid := range h.living {

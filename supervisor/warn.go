@@ -39,8 +39,8 @@ func (s *Supervisor) warnStart(all *proc.Snapshot) {
 	}
 }
 
-// interrupted reports whether a person at a terminal stops the worker by Ctrl-C. That person sees what it
-// does.
+// interrupted reports whether a person at a terminal stops the worker by Ctrl-C. That person sees what the
+// worker does, and needs no warning of it.
 func (s *Supervisor) interrupted() bool { return s.job != nil && s.machine.StopSignal() == unix.SIGINT }
 
 // warnAtStop warns of a start that would lose jobs under another init, and notes which processes are at work.

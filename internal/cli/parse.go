@@ -42,8 +42,8 @@ func defaults() *options {
 func (o *options) doubt(text string) { o.Doubts = append(o.Doubts, text) }
 func (o *options) given(text string) { o.Given = append(o.Given, text) }
 
-// flagSet is a set of flags of pflag. drainit reads their values by its own functions, as it does those of
-// variables.
+// flagSet is a pflag set. drainit reads the values of flags by its own functions, as it does those of
+// environment variables.
 type flagSet struct{ *pflag.FlagSet }
 
 func newFlagSet(name string) flagSet {
@@ -65,8 +65,8 @@ type flags struct {
 	group, single, verbose bool
 }
 
-// newFlags returns all flags. A flag of a setting keeps its values until apply reads them. The others set a
-// field of o or of the flags at once.
+// newFlags returns all flags. The flag of a setting keeps its values until apply reads them. Any other flag
+// sets its field, of o or of the returned flags, at once.
 func newFlags(o *options) *flags {
 	f := &flags{flagSet: newFlagSet("drainit"), settings: o.settings()}
 	f.SetInterspersed(false) // what follows COMMAND is COMMAND's

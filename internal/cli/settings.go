@@ -61,8 +61,8 @@ func (s setting) variable() string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
 }
 
-// find returns the values of the flag or, if it was not given, of the variable. source is the name of that,
-// and "" if neither is set.
+// find returns the values of the flag or, if the flag was not given, of the environment variable. source is
+// the name of the one that was used, "" if neither is set. An empty variable counts as not set.
 func (s setting) find(environ []string) (values []string, source string) {
 	value, set := lookup(environ, s.variable())
 	switch {

@@ -9,8 +9,8 @@ import (
 	"drainit/internal/title"
 )
 
-// State is what probes are answered. The loop stores it and never waits for a probe. The server of the probes
-// reads it.
+// State is the answer to health probes. The supervisor's loop stores it, and so never waits for a probe. The
+// server of the probes reads it.
 type State = atomic.Pointer[title.State]
 
 // appendAnswer appends the answer to a request of HTTP/1.0 or 1.1 (RFC 9112), of which only the

@@ -41,8 +41,8 @@ func Foresee(pid int, cfg supervisor.Config, say func(line error)) (*Plan, []*Ro
 	return r.Plan, r.Processes
 }
 
-// addPlan adds what a stop would do with each process. before is a snapshot that was taken before that of the
-// report. pid is the worker's, "" if that is not known.
+// addPlan adds to the report what a stop would do with each process. before is a snapshot from before the
+// report's own, to compare with. pid is the worker's, "" if that is not known.
 func (d *instance) addPlan(r *report, before *proc.Snapshot, pid string) {
 	var err error
 	if r.cfg, err = d.config(d.PID); err != nil {

@@ -146,8 +146,8 @@ func (d *instance) stop(r Request) (status int) {
 	return status
 }
 
-// signal sends drainit a signal, unless it has ended, and returns the exit status. This is 0 if drainit has
-// ended, too, and gone is set then.
+// signal sends drainit a signal, and returns the exit status of the subcommand. If drainit has ended before,
+// signal sets gone and returns 0.
 func (d *instance) signal(sig unix.Signal) (status int) {
 	var err error
 	if d.PID == 1 {

@@ -67,9 +67,9 @@ func (j *Journal) Say(m Message, args ...any) (words string) {
 	return words
 }
 
-// Note notes for drainit status (title.Notes) what was done with a process in a stop, or why nothing was.
-// It does nothing before a stop, or once there are 10,000 notes, which is more than drainit status can
-// show. Without memfd_create(2) the notes are lost.
+// Note records what was done with a process in a stop, or why nothing was, for drainit status to show
+// (title.Notes). It records nothing before a stop, nor after some 10,000 notes, which is more than drainit
+// status can show. Without memfd_create(2) the notes are lost.
 func (j *Journal) Note(words string, id proc.ID) {
 	const most = 10_000
 	if j.machine.Phase() < machine.Draining || j.noted > most {

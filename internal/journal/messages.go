@@ -6,8 +6,8 @@ import (
 	"drainit/internal/diag"
 )
 
-// Message is a line of the log. Alerts rely on its event, a word. Its text, a format, may change. Several
-// messages may have the same event. docs/messages.md is made from all of them.
+// Message is one kind of line of the log. Alerts rely on its event, a single word that several messages may
+// share. Its text, a format of printf, may change. docs/messages.md is made from all messages.
 type Message struct {
 	event string
 	level zapcore.Level

@@ -30,9 +30,9 @@ const (
 	snapshotSoon  = 60 * time.Millisecond  // after a signal: its handler has run by then
 )
 
-// The cost of snapshots is bounded: after a long one nothing is read for a multiple of its
-// time. After a short one the next may come at once: what is proven of an orphan is proven soon
-// or not at all.
+// The cost of snapshots is bounded. A long snapshot is followed by a pause, a multiple of the time that it
+// took. After a short snapshot the next may come within 2 ms: whether an orphan may be signalled is mostly
+// shown soon after it came, or not at all.
 const (
 	longSnapshot  = 5 * time.Millisecond
 	snapshotApart = 2 * time.Millisecond // after a short one, however many children end

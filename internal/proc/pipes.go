@@ -16,9 +16,9 @@ type File struct {
 }
 
 // written returns the files whose readers see what is written to f: f itself if it is a pipe, and the other
-// end if it is a socket. /proc does not show the other end, but the two sockets of a pair have inodes in a
-// row (net/socket.c, __sys_socketpair), unless the kernel made another inode between them. So both neighbours
-// of a socket are returned.
+// end if it is a socket. /proc does not show the other end, but the inodes of the two sockets of a pair
+// mostly have consecutive numbers (net/socket.c, __sys_socketpair), in either order. So both neighbours of a
+// socket are returned.
 func (f File) written() []File {
 	if !f.Socket {
 		return []File{f}

@@ -228,8 +228,9 @@ func (p *Process) confirm() error {
 	return err
 }
 
-// readStatus reads the status of a process, and sets its state, so that this is of the same moment as the
-// pending signals. A process that has vanished becomes dead. One whose status is denied does not.
+// readStatus reads /proc/PID/status, and sets the state of the process by that file, too, so that the state
+// and the pending signals are of the same moment. A process that has vanished becomes dead. A process whose
+// file may not be read does not.
 func (p *Process) readStatus() (status, error) {
 	st, err := readStatus(p.PID)
 	switch {

@@ -24,8 +24,9 @@ func (p *Process) SleptSince(before *Process) bool {
 	return p.ID == before.ID && p.Evidence != nil && slices.Equal(p.Evidence, before.Evidence)
 }
 
-// HasRunSince reports whether a process may have run since an earlier snapshot of it, in any thread. Only a
-// process of one thread, or one that has had children, is read so closely.
+// HasRunSince reports whether a process may have run since an earlier snapshot of it, in any thread. Where
+// the context switches were not read, it may: they are read only of a process that has one thread, or has had
+// children.
 func (p *Process) HasRunSince(before *Process) bool {
 	return p.ID != before.ID || p.Switches == 0 || p.Switches != before.Switches
 }

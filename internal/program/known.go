@@ -154,8 +154,9 @@ func TakesTERM(s *proc.Snapshot, p *proc.Process) bool {
 	return LauncherName(p) != "" || passes && slices.ContainsFunc(s.Children(p.PID), takesTERM)
 }
 
-// commandOf returns the row of a process's program, the zero command if it is not known. A name alone proves
-// nothing: a script is known by its package, and a program by the signals that it handles.
+// commandOf returns the row of the table commands for a process's program, the zero command if there is none.
+// A name alone proves nothing: a script must also show its package, and a program the signals that it
+// handles.
 func commandOf(p *proc.Process) command {
 	runtime, hidden := interpreters[withoutVersion(p.Exe)], p.Exe == ""
 	binary, script := withFlags(cmp.Or(p.Exe, p.Comm), p.Args[min(1, len(p.Args)):]), namesOf(p)
@@ -185,9 +186,10 @@ func shows(p *proc.Process, signs signals.Set) bool {
 	return set&signs == signs && (signs == 0 || signs.Has(goAlone) || !p.Handled.Has(goAlone))
 }
 
-// withFlags returns a name with each of its flags, the name with its verb, and the name alone. The arguments
-// count up to the first that is neither a flag nor a number, such as a flag's value. A flag behind another
-// value is not seen, so that a row with a flag is the one that is certain.
+// withFlags returns a name with each of its flags, the name with its verb, and the name alone. The verb is
+// the first argument that is neither a flag nor a number. It ends the search, since it may be a flag's value:
+// a flag behind it is missed. So of two rows for one program, the row with the flag must be the one that is
+// certain.
 func withFlags(name string, args []string) (names []string) {
 	for _, arg := range args {
 		names = append(names, name+" "+arg)

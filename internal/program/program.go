@@ -53,8 +53,9 @@ func Of(p *proc.Process) Kind {
 	return Other
 }
 
-// shellName returns the name of the shell that a process is, if it is one: the name of the executable, or the
-// one by which busybox or toybox was called.
+// shellName returns the name by which a process would be known as a shell: that of its executable, or the
+// name by which busybox or toybox was called. If the executable is hidden, the command name of the process
+// stands for it.
 func shellName(p *proc.Process) string {
 	exe, called := withoutSuffix(p.Exe), commandName(p.Args, 0)
 	switch {

@@ -18,8 +18,9 @@ import (
 // errStopCame says that a stop signal has ended a command.
 var errStopCame = errors.New("a stop signal has ended it")
 
-// script runs the command line in $0 with the standard input in 4, and writes its status to 3. If drainit
-// dies, the kernel sends the shell TERM, and the shell passes it on to its group.
+// script runs the command line in $0 with descriptor 4 as its standard input, and writes its exit status to
+// descriptor 3. If drainit dies, the kernel sends the shell TERM (the parent-death signal), and the shell
+// passes it on to its group.
 const script = `trap 'trap "" TERM; kill 0' TERM
 (trap - TERM; exec 3>&- 4<&-; eval "$0") <&4 &
 wait $!; echo $? >&3`

@@ -101,8 +101,8 @@ func (s *stop) addReasons() {
 	}
 }
 
-// add adds a reason about a process. p is the zero process if the reason is about none, and why is nil for no
-// reason.
+// add adds a reason why the work of a process was lost, or may be, unless there is one for that process. A
+// nil why adds nothing. The zero process stands for a reason that is about no process.
 func (s *stop) add(p proc.Process, why *reason) {
 	if why == nil || slices.ContainsFunc(s.reasons, func(r *reason) bool { return r.PID == p.PID }) {
 		return
@@ -153,8 +153,8 @@ func (s *stop) addLate() {
 	}
 }
 
-// hasDrained reports whether a process only waited for others below it, which had ended when it was
-// signalled.
+// hasDrained reports whether a signalled process only waited for processes below it, and all of those had
+// ended by the time it was signalled.
 func (s *stop) hasDrained(sent supervisor.Sent) bool {
 	all, pid := s.plan.All, sent.To.PID
 	works := func(q *proc.Process) bool {
@@ -164,16 +164,17 @@ func (s *stop) hasDrained(sent supervisor.Sent) bool {
 	return diag.OnlyWaits(all, sent.To, sent.Signal) && !slices.ContainsFunc(all.Descendants(pid), works)
 }
 
-// against returns why a process of the plan lost its work, nil if it did not. It is lost if the worker
-// failed, or if a process was killed, or had no handler of its own and ended of the signal:
+// against returns why a process of the plan lost its work, nil if the process did not. Its work is lost if
+// the worker failed, if the process was killed, and in two more cases:
 //
-//   - It had no handler, and drainit sent it the signal at once, or it died of another's, or a shell or a
-//     known program above it ended it. What other programs do to those below them is their own business.
-//   - It had one that may be only its runtime's, and ended at once as that runtime does. If --check finds
-//     the work of --during done, it was a handler of its own.
+//   - The process had no handler, and drainit sent it the signal at once, or it died of a signal of another
+//     process, or a shell or a known program above ended it. What other programs do to those below them is
+//     their own business.
+//   - Its handler may be only its runtime's, and it ended at once as that runtime does. If --check finds the
+//     work of --during done, the handler was the program's own.
 //
-// How long a process lives proves no drain. But a runtime without a handler ends at once, so one that lives
-// on runs code of the program's own, be it a Ruby ensure or a Java shutdown hook.
+// How long a process lives proves no drain. But a runtime without a handler ends at once, so a process that
+// lives on runs code of the program's own, be it a Ruby ensure or a Java shutdown hook.
 func (s *stop) against(p *row) *reason {
 	const advised = "add one, or --rewrite with the signal that it drains on"
 	name, sent := s.plan.StopSignal, p.Sent != "" || s.cfg.Mode == forward.ModeNone

@@ -15,9 +15,9 @@ type Arrival struct {
 	Earliest time.Time
 }
 
-// window is the time after a stop signal in which another may be the same request. Under a CPU
-// limit, drainit may receive far apart what was sent together. So the window closes once drainit
-// has run on time for 100 ms, or after 0.8 s.
+// window is the time after a stop signal in which another may be the same request. Under a CPU limit, drainit
+// may receive far apart what was sent together. So the window closes once drainit has not been held up for
+// 100 ms, or after 0.8 s.
 type window struct{ opened, ticked, ends time.Time }
 
 const (
