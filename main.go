@@ -18,8 +18,9 @@ import (
 	"drainit/internal/term"
 )
 
-// The worker inherits the signal mask of the thread that forks it, and each thread has a parent-death signal
-// of its own. So the main thread does both: it forks, and asks for that signal.
+// init keeps main on the main thread, which forks the worker, and asks for a signal at the death of drainit's
+// parent: the worker inherits the signal mask of the thread that forks it, and each thread has a parent-death
+// signal of its own.
 func init() {
 	runtime.LockOSThread()
 }

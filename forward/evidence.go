@@ -59,9 +59,9 @@ func (h *History) mayHaveHandled(m *record) bool {
 	return m.first == 0 || handled && !isPlain && (shows || !h.diedOfIt(m))
 }
 
-// passedNothingOn claims that a process has signalled no other: it never had a handler for the signal and, if
-// drainit knows how it ended, it died of the signal. Wrong if its handler ran, and it then sent itself the
-// signal, or executed a program that died of the signal.
+// passedNothingOn claims that a process has signalled no other: no snapshot showed a handler for the signal
+// and, if drainit knows how the process ended, it died of the signal. Wrong if a handler ran that no snapshot
+// showed, and the process then sent itself the signal, or executed a program that died of it.
 func (h *History) passedNothingOn(m *record) bool {
 	return !h.mayHaveHandled(m) && (m.exit == nil || h.diedOfIt(m))
 }
@@ -114,8 +114,9 @@ func (h *History) startedBeside(m, parent *record) bool {
 func (m *record) hasHandled() bool { return m != nil && m.sent != nil && m.sent.handled }
 func (m *record) hasTrap() bool    { return m.hasHandled() && m.kind == program.Shell }
 
-// itsTurn returns the tick since which a process has waited for nothing but a proof. At that tick an orphan
-// came to drainit, or the work that a daemon from before the stop served had ended.
+// itsTurn returns the tick from which on a process would be signalled, but for the proof that no other has
+// signalled it. That is when drainit adopted the orphan or, for a daemon from before the stop, when the work
+// that it served had ended.
 func (h *History) itsTurn(m *record) uint64 {
 	if m.origin == beforeStop {
 		return h.workEnded
@@ -203,9 +204,9 @@ func (h *History) mayBeStopping(m *record) bool {
 	return h.isBareLeaf(m) && sinceTurn < 10*aSecond && h.now < m.asleepSince+aSecond/2
 }
 
-// cleansUp claims that an orphan belongs to the stopping: it was started after a process above it handled the
-// signal. If drainit has signalled no process above it, one of its session that handled the signal counts as
-// the process above.
+// cleansUp claims that an orphan is part of the cleaning up: it was started after a process above it handled
+// the signal. If drainit has signalled none above it, a process of its session that handled the signal takes
+// the place of that.
 func (h *History) cleansUp(m *record) bool {
 	if notified := m.nearestSignalled(); notified != nil {
 		return notified.sent.handled && m.bornAfter(notified)

@@ -9,8 +9,8 @@ import (
 
 // This file has which of its children a shell waits for: its trap can't run before they have ended.
 
-// foreground has the children that a shell waits for, none if its trap can run. If it is not certain, the
-// shell may wait for them.
+// foreground has the children that a shell waits for before its trap runs, none if the trap can run now.
+// Unless it is certain, the shell possibly does not wait for them.
 type foreground struct {
 	these   []*proc.Process
 	certain bool

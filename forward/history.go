@@ -165,9 +165,9 @@ func (h *History) forget() {
 	}
 }
 
-// recordOf notes what the new snapshot shows of a process, and returns its record. shown is the snapshot
-// before, nil for none.
-func (h *History) recordOf(p *proc.Process, shown *proc.Snapshot) *record {
+// recordOf enters what the new snapshot shows of a process in the record of that process, and returns the
+// record. last is the snapshot before the new one, nil for none.
+func (h *History) recordOf(p *proc.Process, last *proc.Snapshot) *record {
 	m := h.records[p.ID]
 	switch w := h.worker; {
 	case m != nil:
@@ -191,7 +191,7 @@ func (h *History) recordOf(p *proc.Process, shown *proc.Snapshot) *record {
 	switch {
 	case h.shown.ShowsWriters(m.PID):
 		m.reads, m.readsUntil = true, h.now
-	case !shown.HasWriters(m.PID) && m.sleptAtItsEnd(): // the last snapshot may be of before the end
+	case !last.HasWriters(m.PID) && m.sleptAtItsEnd(): // the last snapshot may be of before the end
 		m.reads = false
 	}
 	return m

@@ -22,9 +22,9 @@ func (s *step) planQuiet(shown *proc.Snapshot) {
 	}
 }
 
-// planResume plans the signal that takes back what quiet did, for each process that was sent the quiet signal
-// and lives. shown has these as they are now. A process that would not act upon the signal waits: it does not
-// handle the signal, nor would CONT continue it.
+// planResume plans the signal that takes back the quiet signal, for each process that was sent that and
+// lives. shown has these processes as they are now. A process stays quieted, and is reported, if the signal
+// would do nothing: the process has no handler for it, and is not a stopped one that CONT would continue.
 func (s *step) planResume(shown *proc.Snapshot) {
 	for _, p := range s.Quieted() {
 		now, _ := shown.Process(p.PID)

@@ -8,8 +8,8 @@ import (
 	"drainit/internal/signals"
 )
 
-// Plan has what follows from a request: the deliveries to make, and what is to be said of the other
-// processes.
+// Plan is the answer to a request: the deliveries to make, and which processes are sent nothing, with the
+// reasons for the log.
 type Plan struct {
 	Deliveries  []Delivery // in their order
 	Successor   *Successor // that took the worker's place, nil for none
@@ -101,7 +101,7 @@ func (h *History) toWorker(sig unix.Signal, shown *proc.Snapshot) Delivery {
 	return Delivery{Process: p, PGID: group, Signal: sig, Child: true}
 }
 
-// planOrphans plans the steps of a stop after the first. Without /proc (shown is nil), nothing is sent while
+// planOrphans plans each step of a stop but the first. Without /proc (shown is nil), nothing is sent while
 // the worker lives, since it may signal the others. Once it has gone, the kernel alone knows the processes
 // that it left, so the whole PID namespace is signalled, once.
 func (s *step) planOrphans(shown *proc.Snapshot) {

@@ -73,8 +73,8 @@ func (h *History) sleptThrough(m, up *record) bool {
 	return up.lastRun < m.lastUntouched
 }
 
-// turn is for how long a process is left to a living one: for so many ticks since a tick. No ticks stand for
-// as long as that lives.
+// turn is for how long the stop signal of a process is left to another, living process: for ticks from since
+// on. If ticks is 0, it is left for as long as the other process lives.
 type turn struct{ since, ticks uint64 }
 
 func (t turn) end() uint64 { return t.since + t.ticks }

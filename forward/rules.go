@@ -241,10 +241,10 @@ func (s *step) lookAgain(tick uint64) {
 }
 
 // calls returns why the last or the final call signals a process, and "" if neither does. The last call takes
-// the daemons from before the stop. It also takes each process that handles the signal and that no living
-// process above it may signal. It takes no process whose writer lives. The final call takes every process
-// that handles the signal, the upper ones first: the kill is near. With --forward none, both take only those
-// that the platform has missed.
+// the daemons from before the stop, and each process that handles the signal and that no living process above
+// it may signal. But it takes none that reads what a living process writes. The final call takes every
+// process that handles the signal, the upper ones first: the kill is near. With --forward none, both take
+// only those that the platform has missed.
 func (s *step) calls(m *record) string {
 	switch {
 	case s.Purpose < LastCall:

@@ -190,8 +190,8 @@ func (s *Supervisor) startWorker() *spawn.Error {
 	return nil
 }
 
-// started publishes that the worker runs, and reaps what has ended since the start. Unless no process is
-// left, it warns if drainit's parent keeps stop signals from it.
+// started publishes that the worker runs, and reaps what has ended since the start. If a process is left, it
+// then warns of a parent of drainit that keeps stop signals from drainit.
 func (s *Supervisor) started() {
 	s.journal.Publish(title.Worker, s.worker.PID)
 	s.happened(machine.Started)

@@ -126,8 +126,9 @@ func (s *Supervisor) warnEach(came bool) bool {
 	return seems
 }
 
-// warnPending gives the warning of warnEach before drainit has sent a signal. The sign is a stop signal that
-// is pending in a process already. before is the snapshot, nil if there is none.
+// warnPending warns that the platform signals each process, not drainit alone (SignalsEach), when drainit has
+// not sent a signal so far. A process that has a stop signal pending already shows it. before is the
+// snapshot, nil if there is none.
 func (s *Supervisor) warnPending(before *proc.Snapshot) {
 	if s.job != nil || s.cfg.Mode == forward.ModeNone {
 		return

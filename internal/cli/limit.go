@@ -8,7 +8,7 @@ import (
 )
 
 // limit is how long the worker drains, by its own settings, before it gives back the jobs that are not done.
-// The Open Job Spec calls this its grace period (section 6). The zero limit is not known.
+// The Open Job Spec calls this its grace period (section 6). A zero limit means that it is not known.
 type limit struct {
 	variable, value string
 	time.Duration

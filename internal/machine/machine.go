@@ -196,8 +196,8 @@ func (m *Machine) expires(t timer, now time.Time) bool {
 
 func (m *Machine) isSet(t timer) bool { return !m.timers[t].IsZero() }
 
-// at returns when a timer is due. A snapshot comes after the pause at the earliest, and so does a line of
-// progress, which needs one.
+// at returns when a timer is due. A snapshot waits until the pause after the last snapshot is over, and so
+// does a line of progress, which needs a snapshot.
 func (m *Machine) at(t timer) time.Time {
 	switch t {
 	case snapshotTimer:

@@ -20,8 +20,9 @@ func quiet(m *Machine, _ time.Time, _ Event) []Action {
 	return []Action{{Kind: QuietWorker}}
 }
 
-// resumeSoon waits a moment after a CONT. The kernel hands two signals to two threads, and the one with a
-// stop signal may be the later one. A worker that is to stop must not take work again.
+// resumeSoon puts the resume off for a moment after a CONT. A stop signal that was sent before may be
+// received after the CONT, since the kernel gives them to two threads. A worker that is to stop must not take
+// work again.
 func resumeSoon(m *Machine, now time.Time, _ Event) []Action {
 	if !m.isSet(resumeTimer) {
 		m.timers[resumeTimer] = now.Add(ResumeAfter)

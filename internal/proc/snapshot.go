@@ -116,8 +116,8 @@ func (s *Snapshot) Hanging(root int) (below []*Process) {
 	return slices.DeleteFunc(s.descendants(root), func(p *Process) bool { return !p.unread })
 }
 
-// descendants returns all processes below root. The dead are among them, since a process below a dead one may
-// live.
+// descendants returns all processes below root. The dead are among them: a zombie may still be the parent of
+// a living process, as a snapshot is not read in one moment.
 func (s *Snapshot) descendants(root int) (below []*Process) {
 	below = s.childrenOf(root)
 	for at := 0; at < len(below); at++ {

@@ -174,9 +174,9 @@ func (g *reading) readDetails(these []*Process, s, since *Snapshot, until time.T
 // Then each thread had as many context switches as in that snapshot (SleptSince). If these are several reads,
 // confirm makes them once more: none has run in between.
 
-// readMore reads all but the stat of a process, and reports whether a second read is to confirm it. before is
-// the process in the earlier snapshot, zero for none. If its one thread has slept since, everything is as it
-// was then. parent is its parent, and isParent says that it has children.
+// readMore reads all but the stat of a process, and reports whether what was read is to be confirmed by a
+// second read. before is the process in the earlier snapshot, zero for none. If its one thread has slept
+// since, its details are those of before. parent is its parent, and isParent says that it has children.
 func (p *Process) readMore(before, parent Process, isParent bool) (uncertain bool, err error) {
 	slept := p.State == 'S' // the first of two reads that prove it
 	st, err := p.readStatus()

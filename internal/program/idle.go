@@ -10,8 +10,8 @@ import (
 )
 
 // IdlesUntil reports whether a process runs a program that does no work and does not end by itself before a
-// tick (proc.Ticks), 0 for none: tail -f, inotifywait -m, cat without a file, and a sleep that is long
-// enough.
+// tick (proc.Ticks), or ever if tick is 0: tail -f, inotifywait -m, cat without a file, and a sleep that is
+// long enough.
 func IdlesUntil(p *proc.Process, tick uint64) bool {
 	name, args := p.Exe, p.Args
 	if len(args) == 0 {

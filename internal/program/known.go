@@ -29,8 +29,8 @@ const (
 // OnlyChildren reports whether a program is known to signal no process but its own children, if any.
 func (r Reach) OnlyChildren() bool { return NoProcess <= r && r <= Children }
 
-// command is a program of which the source was read: by which runtime, name and signs a process is known to
-// run it, and how far it passes on TERM and INT.
+// command is a program whose source was read: how to recognise a process that runs it (runtime, name, signs),
+// and how far it passes on TERM and INT.
 type command struct {
 	runtime  string // what runs its script; "" for a program of its own
 	name     string // with | between several, for a script as namesOf has them
@@ -200,11 +200,11 @@ func withFlags(name string, args []string) (names []string) {
 	return append(names, name)
 }
 
-// namesOf returns the names that what a runtime runs surely has:
+// namesOf returns the names by which a script that a runtime runs is known for certain:
 //
 //	npm    of the command …/bin/npm, as a package installs it
 //	npm/   of a file of the package npm
-//	npm    with a blank behind it, of a title such as "npm start", which stands over the arguments
+//	npm    with a blank behind it, of a title such as "npm start", which has replaced the arguments
 func namesOf(p *proc.Process) (names []string) {
 	const modules = "/node_modules/"
 	if len(p.Args) == 0 {

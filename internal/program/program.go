@@ -100,8 +100,8 @@ func handlesAll(p *proc.Process, all ...unix.Signal) bool {
 }
 
 // DrainsOn reports whether a process handles a signal by a handler of its own, as far as that can be known. A
-// handler of its runtime does not count: that of Python and Ruby for INT, which ends the program, that of the
-// JVM and Go for QUIT (dumps), and those of MayBeRuntimes.
+// handler of its language runtime does not count: that of Python and Ruby for INT, which ends the program,
+// that of the JVM and Go for QUIT, which prints stacks, and any that MayBeRuntimes names.
 func DrainsOn(p *proc.Process, sig unix.Signal) bool {
 	interrupts := slices.Contains([]string{"python", "ruby", "pypy"}, withoutVersion(p.Exe))
 	writes := sig == unix.SIGQUIT && dumps(p)

@@ -97,7 +97,7 @@ func (q *Queue) subscribe(these []unix.Signal) {
 	done.Wait()
 }
 
-// Put makes a signal pending that is not a stop signal. Pending twice is pending once, as in the
+// Put makes a signal pending, other than a stop signal. A signal that is put twice is pending once, as in the
 // kernel.
 func (q *Queue) Put(sig unix.Signal) {
 	q.pending.Or(uint64(signals.SetOf(sig)))

@@ -56,8 +56,9 @@ func FinishSetup() {
 	detach()
 }
 
-// Threads: one runs (package oneproc), one waits for timers, one blocks in the kernel with a line of the log,
-// and one is about to sleep. To these come those that hang in reads of /proc.
+// threadsBeside is how many threads there may be beside the one that runs (package oneproc): one waits for
+// timers, one blocks in the kernel with a line of the log, one is about to sleep, and the others hang in
+// reads of /proc.
 const threadsBeside = 3 + proc.MostHung
 
 // warmRuntime makes the Go runtime start threads, and open the descriptors of its timers, before it needs

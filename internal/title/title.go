@@ -71,8 +71,8 @@ func Parse(title string) (s State, ok bool) {
 	return s, ok
 }
 
-// Set names the calling thread, which must be the main one. If that fails, the subcommands find no
-// drainit.
+// Set names the calling thread, which must be the main one. The subcommands look for a drainit by this name:
+// if Set fails, they find none.
 func Set(title string) {
 	name := append([]byte(title), 0)
 	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
