@@ -48,9 +48,10 @@ func (h *History) isUntouched(m *record) bool {
 func (m *record) isMissed() bool { return m.Untouched || m.first > 1 }
 
 // mayHaveHandled reports whether a process may have had a handler for the signal at any time: a snapshot
-// showed one, or no snapshot showed the process. Where /proc has no signal masks, death by the signal means
-// that it had none, and so does a shell's -c without the word trap. Death by INT means the same for a shell,
-// which handles INT without a trap. Wrong if its trap ended in sending itself INT.
+// showed one, or no snapshot showed the process. Where /proc has no signal masks, a process had none if it
+// died of the signal, or is a shell whose commands (-c) lack the word trap. A shell handles INT without a
+// trap, too, so a shell that died of INT had none, whatever the masks show. Wrong if its trap ended in
+// sending itself INT.
 func (h *History) mayHaveHandled(m *record) bool {
 	sig, isShell := h.reached(m), m.kind == program.Shell
 	handled := h.handled(m) || m.everHandled.Has(sig)
@@ -173,8 +174,8 @@ func (m *record) sleptAtItsEnd() bool {
 	return m.asleepSince <= m.readsUntil
 }
 
-// drains reports whether a process came from the worker and handles the signal, or has done so. A shell that
-// handles TERM without a trap does not drain.
+// drains reports whether a process descends from the worker, and handles the signal that it would be sent, or
+// once did. A shell that handles TERM without a trap does not drain.
 func (h *History) drains(m *record) bool {
 	handled := m.everHandled.Has(h.signalFor(m)) && !program.HandlesWithoutTrap(&m.Process)
 	return handled && m.topmost().origin == root
@@ -187,11 +188,12 @@ func (h *History) isBareLeaf(m *record) bool {
 	return isLeaf && m.kind == program.Other && m.On(h.signalFor(m)) == proc.Dies
 }
 
-// mayBeStopping reports whether an orphan may be about to end, so that no signal is sent yet. If its parent
-// was a shell with a trap, and the orphan has no handler, the trap may have run a command that stops the
-// orphan (apachectl stop). The orphan has ten seconds then, but no more than half a second once it sleeps. A
-// daemon may have been signalled by the worker, and a process that a shell started beside its parent by that
-// parent: it has half a second. Wrong if the process sleeps in its drain.
+// mayBeStopping reports whether a process may have been asked to end already, by the one that left it, so
+// that no signal is sent yet. If that was a shell with a trap, and the process is a leaf without a handler,
+// the trap may have run a command that stops it (apachectl stop). The process has ten seconds then, but no
+// more than half a second once it sleeps. A daemon from before the stop, and a process that a shell started
+// beside its parent, have half a second, if the one that left them had a handler. Wrong if the process sleeps
+// in its drain.
 func (h *History) mayBeStopping(m *record) bool {
 	up, sinceTurn := h.leftBy(m), h.now-h.itsTurn(m)
 	if m.origin == beforeStop || h.startedBeside(m, up) {

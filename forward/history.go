@@ -136,8 +136,9 @@ func (h *History) observe(s *proc.Snapshot) {
 	h.forget()
 }
 
-// cameFrom is for a living process that came in the stop. It sets lastForked of its parent, and lastStarted
-// of each process above it or, if the topmost of these is not known, strays of the session.
+// cameFrom notes that the new snapshot shows a living process that was started in the stop: in lastForked of
+// its parent, and in lastStarted of each process above it. If it is not known from which process the topmost
+// of these came, cameFrom notes it for the session, too (strays).
 func (h *History) cameFrom(m *record) {
 	if m.parent != nil {
 		m.parent.lastForked = h.snapshots

@@ -108,8 +108,10 @@ func (s *step) expected(m *record, isBounded bool) (up *record, its turn) {
 	return nil, turn{}
 }
 
-// turnOf returns for how long a process is left to up, which lives above it. orphan is nil if up and all
-// between them live.
+// turnOf returns for how long a process is left to up, which lives above it, to be signalled by up. orphan is
+// the child of drainit that is the process, or is above it and below up, nil if all of these still have their
+// parents. below is the process on that way that up has started. A living manager of an orphan has a second
+// or, between two steps, five. A shell that may wait for a child in its foreground has a second.
 func (s *step) turnOf(up, below, orphan *record) turn {
 	isStepping := s.hasStarted(up) || slices.Contains(pauses, up.Call.Number)
 	switch {
@@ -129,12 +131,12 @@ func (s *step) turnOf(up, below, orphan *record) turn {
 // pauses are the calls in which a process sleeps between two steps.
 var pauses = []int{unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP}
 
-// cannotAct returns why a process will not act upon what reached it some time ago, and "" if it may. It
-// claims nothing of a process that had a handler in any snapshot, unless that is a launcher which is known to
-// pass nothing on: the handler may have run. The signal counts as not taken if it is pending, and the process
-// waits for its one child as it did in its first snapshot: nothing ends that wait but the child, or a handler
-// for what comes by itself. In state D it counts after two seconds: the process may hang in the kernel. In
-// the calls it counts at once.
+// cannotAct returns why a process will not act upon what reached it some time ago, and "" if it may. A
+// process that had a handler in any snapshot may: the handler may have run. Two do not, all the same: a
+// launcher that is known to pass nothing on and, in the last and the final call, a process whose signal is
+// still pending. Without a handler, a pending signal counts as not taken in two more cases. The process waits
+// for its one child as it did in its first snapshot: nothing but the child ends that wait, or a handler for a
+// signal that may come by itself. Or it has been in state D for two seconds: it may hang in the kernel.
 func (s *step) cannotAct(m *record) string {
 	sig := s.reached(m)
 	hadHandler, isPending := m.everHandled.Has(sig), m.Pending.Has(sig)

@@ -58,8 +58,8 @@ type Request struct {
 // Target is the receiver of a delivery.
 type Target uint8
 
-// The targets. The first two have a receiver that a line can name. No plan has ToTree, by which the
-// supervisor kills.
+// The targets. A line of the log can name the receiver of the first two alone. ToTree is in no plan: the
+// supervisor kills by it.
 const (
 	ToProcess   Target = iota // Delivery.Process
 	ToGroup                   // its process group, Delivery.PGID, or the process alone if it has left that

@@ -21,8 +21,8 @@ type verdict struct {
 	isChild bool   // it is drainit's child: the last call may signal it
 }
 
-// fate is what decideInTime decides about a process. The last or the final call may signal it in spite of its
-// fate.
+// fate is what decideInTime decides about a process. Near the end of the grace period, the last and the final
+// call may signal it in spite of its fate.
 type fate uint8
 
 const (
@@ -133,9 +133,9 @@ func (s *step) waitsForWriter(m *record) reason {
 	return why
 }
 
-// past returns why no process can have signalled m since the stop began (proof). If one may have, there is no
-// reason, and past returns that process (by), nil if no snapshot showed it. What a process that has gone may
-// have asked to stop sleeps half a second later (mayBeStopping), unless it ends.
+// past returns why no process can have signalled m since the stop began (proof). If one may have, proof is
+// empty, and by is that process, nil if no snapshot showed it. That a process which has gone may have asked m
+// to stop by other means than a signal is a matter of m's own end (mayBeStopping).
 func (s *step) past(m *record) (proof reason, by *record) {
 	say := func(words string) (reason, *record) { return reason{words, m.parent}, nil }
 	top := m.topmost()

@@ -29,11 +29,11 @@ func (h *History) signalFor(m *record) unix.Signal {
 	return unix.SIGTERM
 }
 
-// hasTrapFor claims that a shell has a trap for the stop signal. It may handle INT without a trap: it then
-// waits for what is in its foreground, or dies. So INT is sent to no shell but the worker, and only under
-// these conditions. The shell may have a trap for INT, has none for TERM, and has not gone on after INT
-// (goesOn). Each child that may be in its foreground can be sent INT, too. Wrong if it has no trap, and is as
-// it is at a terminal.
+// hasTrapFor claims that a shell has a trap for the stop signal. That a shell handles INT is no proof of a
+// trap: it may handle INT to wait for what is in its foreground, or to die. So no shell but the worker is
+// sent INT, and that only if it may have a trap for INT, has none for TERM, has not gone on after INT
+// (goesOn), and if INT can be sent to each child, too, that may be in its foreground. Wrong of an interactive
+// shell without a trap.
 func (h *History) hasTrapFor(shell *record) bool {
 	if !shell.MasksKnown() || !shell.Handles(h.deliver) {
 		return false

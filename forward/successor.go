@@ -53,9 +53,10 @@ func (h *History) isUnreaped(m *record) bool {
 	return m.exit == nil && h.living[m.PID] != m && !h.alive(m.parent)
 }
 
-// candidates returns the possible successors, dead or alive. They came from the worker, belong to no daemon
-// of before the stop, and handle the signal. If no process is one, candidates returns the shells and
-// launchers, which may have a successor in their turn.
+// candidates returns the processes, dead or alive, that may succeed the worker. They descend from it, and not
+// from a daemon that is older than the stop, and they handle the signal. What cleans up, or reads what a
+// living process writes, is none. If there is no such process, candidates returns the shells and launchers
+// instead, of which one may have a successor itself.
 func (h *History) candidates() (these []*record) {
 	var passing []*record
 	for _, m := range h.records {

@@ -2,8 +2,8 @@ package forward
 
 import "drainit/internal/proc"
 
-// Unsignalled has processes that were not signalled for the same reason (Rule). A process is named again only
-// if the reason has changed since the last plan, or it has become an orphan.
+// Unsignalled has processes that were not signalled, all for one reason (Rule). A process is in a later plan
+// again only if its reason has changed, or it has become an orphan.
 type Unsignalled struct {
 	Processes []*proc.Process // mostly one, at times thousands
 	Rule      string

@@ -15,8 +15,9 @@ type limit struct {
 	err error // why the value can't be read: a warning and no more, since the variable is the worker's
 }
 
-// handBack is how long a worker has from its own limit to SIGKILL, to give its jobs back (section 5.3). Both
-// examples of the protocol leave time for it and for the line of the kill: 25 s of 30, and 5 + 80 s of 90.
+// handBack is how long a worker has to give its jobs back, from the end of its own limit to SIGKILL. Both
+// examples in section 5.3 of the Open Job Spec leave 5 s (25 s of 30, and 5 + 80 s of 90): time for this, and
+// for the line that says what was killed.
 const handBack = 4 * time.Second
 
 // findLimit finds the worker's limit in its variables, of which the first that is set counts.

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoAnswer says that a read of /proc was given up: a process hangs in the kernel under
-// a lock that the read waits for.
+// ErrNoAnswer says that a read of /proc was given up: it waits for a lock that is held by a process that
+// hangs in the kernel.
 var ErrNoAnswer = errors.New("/proc does not answer: a process hangs in the kernel")
 
 // Reader reads other processes on a thread beside the caller's. If a read hangs, that thread is left to it. A

@@ -78,8 +78,8 @@ func (s status) rests() bool { return s.sleeps() && s.pending == 0 }
 // the builtin wait blocks CHLD.
 func (s status) sleeps() bool { return s.certain && s.state == 'S' && s.pending&^s.blocked == 0 }
 
-// readStatus reads the status of a process, which is that of its main thread, or of another thread. With an
-// error it returns a status that is not certain.
+// readStatus reads the status of a thread. The thread of a process whose number is its pid is its main one.
+// If an error is returned, too, the status may lack something.
 func readStatus(tid int) (status, error) {
 	b, err := readSmall(procPath(tid, "status"))
 	s := parseStatus(b)

@@ -135,8 +135,8 @@ func LauncherName(p *proc.Process) string {
 	return ""
 }
 
-// PassesNothingOn reports whether a process is a launcher that passes TERM on to no process below it. A
-// launcher is sent no other stop signal.
+// PassesNothingOn reports whether a process is a launcher that passes TERM on to no process below it. TERM is
+// the only stop signal that a launcher is sent.
 func PassesNothingOn(p *proc.Process) bool {
 	c := commandOf(p)
 	return c.launcher && c.term == NoProcess

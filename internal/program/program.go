@@ -108,10 +108,11 @@ func DrainsOn(p *proc.Process, sig unix.Signal) bool {
 	return p.Handles(sig) && !writes && !(sig == unix.SIGINT && interrupts) && !MayBeRuntimes(p, sig)
 }
 
-// InBackground reports whether a child bears the mark of a command in the background of a shell, which its
-// parent is or was. A shell without job control has such a command ignore INT and QUIT (POSIX, Asynchronous
-// Lists). The command may have got a handler for one of them since. A shell ignores QUIT by itself. A child
-// of a parent that is marked itself shows nothing.
+// InBackground reports whether a child bears the mark of a background command, whose shell the parent is or
+// was: a shell without job control has such a command ignore INT and QUIT (POSIX, Asynchronous Lists). The
+// command may have set a handler for one of the two since. But a shell that ignores QUIT and handles INT
+// bears no mark, since every interactive shell is so. If the parent itself ignores both, the child has that
+// from it, and bears no mark either.
 func InBackground(child, parent *proc.Process) bool {
 	quit, int := child.Ignores(unix.SIGQUIT), child.Ignores(unix.SIGINT)
 	handlesINT := child.Handles(unix.SIGINT) && Of(child) != Shell

@@ -86,8 +86,8 @@ func Forwardable(sig unix.Signal) bool {
 	return sig >= 1 && sig <= maxSignal && !slices.Contains(Faults(), sig)
 }
 
-// Rewritable reports whether a signal that comes can be rewritten: a fault or ForceStop is forwarded only
-// then.
+// Rewritable reports whether a signal that comes to drainit may be rewritten to another. A fault, or
+// ForceStop, is forwarded only if it was.
 func Rewritable(sig unix.Signal) bool {
 	return Forwardable(sig) || sig == ForceStop || slices.Contains(Faults(), sig)
 }
