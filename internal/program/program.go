@@ -27,10 +27,10 @@ const (
 )
 
 var (
-	shells = []string{"sh", "bash", "dash", "ash", "hush", "zsh", "ksh", "ksh93", "mksh", "oksh", "lksh", "yash", "posh",
-		"rbash"}
-	shellsWithHandlers = []string{"mksh", "lksh", "oksh", "posh"} // for TERM, without a trap
-	shellsWithMarks    = []string{"bash", "rbash", "dash", "busybox", "ksh", "ksh93", "mksh", "lksh", "posh", "yash"}
+	shells = strings.Fields("sh bash dash ash hush zsh ksh ksh93 mksh oksh lksh yash posh rbash")
+
+	shellsWithHandlers = strings.Fields("mksh lksh oksh posh") // for TERM, without a trap
+	shellsWithMarks    = strings.Fields("bash rbash dash busybox ksh ksh93 mksh lksh posh yash")
 
 	multicall = []string{"busybox", "toybox"} // one program that is many, by the name it was called
 
@@ -147,11 +147,12 @@ func InForeground(s *proc.Snapshot, child, shell *proc.Process) bool {
 		return false
 	}
 	hidden := child.Handles(unix.SIGQUIT) || resetsSignals(child.Exe)
-	return !(hidden && s.IsRead(child.PID)) && !slices.ContainsFunc(s.Children(shell.PID), func(p *proc.Process) bool {
+	shows := func(p *proc.Process) bool { // that the child may be in the background
 		marked, unlike := InBackground(p, shell), p.Input == proc.NullInput || p.Input == proc.UnknownInput
 		isPipeline := slices.Contains(s.WritersTo(p.PID), child.PID)
 		return isPipeline && marked || unlike && (hidden || !marked)
-	})
+	}
+	return !(hidden && s.IsRead(child.PID)) && !slices.ContainsFunc(s.Children(shell.PID), shows)
 }
 
 // HasMarks reports whether the commands in the background of a shell bear both marks.

@@ -53,7 +53,8 @@ func Open() *Queue {
 // early are the signals that people, platforms and workers send at once, and ABRT, which ends
 // drainit as long as it is not subscribed to.
 var early = []unix.Signal{
-	unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGTSTP, unix.SIGCONT,
+	unix.SIGHUP, unix.SIGQUIT, unix.SIGABRT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH,
+	unix.SIGTSTP, unix.SIGCONT,
 }
 
 // Subscribe adds the stop signals, the early ones and the named ones, and starts the pump. From then on
