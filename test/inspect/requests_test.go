@@ -24,6 +24,7 @@ func TestVerbsSendTheWorkerEachSignalOnce(t *testing.T) {
 		c.Ask("resume").WantSilent()
 		c.WaitTitle("drainit:run")
 		c.Ask("status", "--ready").Want(0, `^running`, "")
+		c.WaitOut(`^a got TSTP\na got CONT`) // a TSTP takes back a CONT that is pending still
 		c.Ask("quiet", "--sleep=200ms").WantSilent()
 		c.Ask("status", "--ready").Want(1, `^quiet`, "")
 		c.Ask("stop").WantDone(c.pid1)
