@@ -19,7 +19,7 @@ import (
 // printed there but for ports, paths and the record, and a worker of the Open Job Spec in each case
 // of its conformance. drainit has its defaults.
 var documentWays = named(
-	slices.Concat(articleWays, specWays("node ojs-worker.mjs"), specWays("sh -c 'node ojs-worker.mjs'")))
+	slices.Concat(read("articles"), specWays("node ojs-worker.mjs"), specWays("sh -c 'node ojs-worker.mjs'")))
 
 // TestDocumentsFiles plays them: what is in hand is done, or handed back where the worker's own limit
 // is over, and each process is signalled once. drainit kills nothing, unless the row says 137.
@@ -29,49 +29,6 @@ func TestDocumentsFiles(t *testing.T) {
 		report(w.check(t, dockers, cmp.Or(w.job, shortJob), 0))
 	})
 }
-
-// articleWays are those of an architecture decision on express and PM2, of an article on fastify, and
-// of one on task queues and signals, whose server handles INT alone. tsx signals what PM2 signals with it.
-var articleWays = []way{
-	{name: "express: `tsx server.ts`", uses: "express", begin: preferred(request), kept: answeredWhole},
-	{name: "express: `pm2-runtime start ecosystem.config.cjs --env test`", uses: "express tsx",
-		uncounted: true, tells: 1,
-		begin: preferred(request), kept: answeredWhole},
-	{name: "fastify: `node seven-steps.js`", uses: "fastify", begin: request, kept: inSevenSteps},
-	{name: "INT to `npx tsx index.ts` in a script", begin: preferred(request), kept: answeredWhole},
-	{name: "INT to `exec npx tsx index.ts` in a script", begin: preferred(request), kept: answeredWhole},
-	{name: "INT to `exec tsx index.ts` in a script", begin: preferred(request), kept: answeredWhole},
-	{name: "INT to `exec pm2 start index.js -i 2 --kill-timeout 5000` in a script, `--forking`", waits: true,
-		flags:       "--forking",
-		disconnects: true, workers: 2, begin: requestTwice, kept: bothAnswered},
-	{name: "INT to `pm2 start index.js -i 2 --kill-timeout 5000` and a loop with a trap", waits: true,
-		script:      pm2Loop,
-		disconnects: true, workers: 2, begin: requestTwice, kept: bothAnswered},
-	{name: "`pm2 start index.js -i 2 --kill-timeout 5000` and a loop with a trap", waits: true,
-		script: pm2Loop, status: 143,
-		disconnects: true, workers: 2, begin: requestTwice, kept: bothAnswered},
-	// The daemon waits for the last call, with a line.
-	{name: "`pm2 start index.js -i 1 --kill-timeout 5000` and a loop with a trap for TERM", begin: request,
-		kept:   answeredWhole,
-		script: strings.NewReplacer("-i 2", "-i 1", "SIGINT", "SIGTERM").Replace(pm2Loop)},
-	{name: "INT to `npx pm2-runtime start pm2.config.js --env production` in a script", disconnects: true,
-		workers: 2, begin: requestTwice, kept: bothAnswered},
-	{name: "INT to `exec pm2-runtime start pm2.config.js --env production` in a script", disconnects: true,
-		workers: 2, begin: requestTwice, kept: bothAnswered},
-}
-
-// pm2Loop finds no daemon: that is called "PM2 v7", and pgrep is case-sensitive.
-const pm2Loop = `
-pm2 start index.js -i 2 --kill-timeout 5000
-forward_signal() {
-	pm2_pid=$(pgrep pm2)
-	kill -INT $pm2_pid
-	exit 0
-}
-trap forward_signal SIGINT
-while true; do
-	sleep 1
-done`
 
 // preferred is a begin, or none, after which the way's processes go before others.
 func preferred(begin func(t *testing.T, s *scene)) func(t *testing.T, s *scene) {

@@ -1,9 +1,11 @@
 package workers
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,7 +48,28 @@ func TestSignalsArrive(t *testing.T) {
 	}
 }
 
-// TestVerdictsOnAttacks rehearses starts that lose their job, or that look as if they did: idle, with a job
+// attacks are starts that lose their job, and those that look as if they did.
+var attacks = named(read("attacks"))
+
+// manager is a program in Python that starts a command, given as a list, and ends it by other commands.
+func manager(arg string) files {
+	command, ends, _ := strings.Cut(arg, ": ")
+	return files{"manages.py": "import signal, subprocess, sys, time\n" +
+		"p = subprocess.Popen([" + command + "])\n" +
+		"def end(*_):\n  " + ends + "\n  sys.exit(0)\n" +
+		"signal.signal(signal.SIGTERM, end)\nwhile True: signal.pause()\n"}
+}
+
+// buildBare builds a program in Go without a handler.
+func buildBare(t *testing.T, s *scene) {
+	t.Helper()
+	from := harness.Repo("test/workers/testdata/matrix/bare.go")
+	build := exec.Command("go", "build", "-o", "bare-go", from)
+	build.Dir = s.dir
+	harness.OutputOf(t, build)
+}
+
+// TestVerdictsOnAttacks rehearses them: idle, with a job
 // in hand, and with a check of that, too. Then it stops each with a job in hand. No verdict is drains without
 // a check, nor with one unless the job is kept by the real stop.
 //
@@ -58,39 +81,37 @@ func TestVerdictsOnAttacks(t *testing.T) {
 	rows := make(map[string]string)
 	t.Cleanup(func() {
 		t.Log("| start | idle | with a job | and a check | the real stop |")
-		for _, a := range attacks {
-			t.Log(rows[a.name]) // "" for one that was not run
+		for _, w := range attacks {
+			t.Log(rows[w.name]) // "" for one that was not run
 		}
 	})
-	for _, a := range attacks {
-		if !harness.Row(a.name) {
+	for _, w := range attacks {
+		if !harness.Row(w.name) {
 			continue
 		}
-		t.Run(a.name, func(t *testing.T) {
+		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			w := a.way
 			w.need(t, false)
-			if w.start == "" {
-				w.start = "bash start.sh"
-			}
 			idle, busy, checked := w.rehearseIdle(t), w.rehearseBusy(t, ""), w.rehearseBusy(t, w.done())
 			o := w.stopped(t)
 			kept := o.kept && !o.hangs && !o.early
+			verdicts := cmp.Or(w.verdicts, "loses_work signals_arrive")
 			for _, got := range []said{idle, busy} {
-				if !slices.Contains(strings.Fields(a.verdicts), got.Verdict) {
-					t.Errorf("without a check the verdict is %s, want one of %s", got.Verdict, a.verdicts)
+				if !slices.Contains(strings.Fields(verdicts), got.Verdict) {
+					t.Errorf("without a check the verdict is %s, want one of %s", got.Verdict, verdicts)
 				}
 			}
 			if checked.Verdict == "drains" && !kept || checked.Verdict == "signals_arrive" {
 				t.Errorf("with a check the verdict is %s, and the real stop: %s", checked.Verdict, o.cell(w))
 			}
-			if want := checked.Verdict == "drains"; want != a.drains || kept != a.kept {
-				t.Errorf("drains %t, want %t; kept %t, want %t", want, a.drains, kept, a.kept)
+			keeps := w.drains || w.keeps
+			if drains := checked.Verdict == "drains"; drains != w.drains || kept != keeps {
+				t.Errorf("drains %t, want %t; kept %t, want %t", drains, w.drains, kept, keeps)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			rows[a.name] = fmt.Sprintf(
-				"| %s | %s | %s | %s | %s |", a.name, idle.Verdict, busy.Verdict, checked.Verdict, o.cell(w))
+			rows[w.name] = fmt.Sprintf(
+				"| %s | %s | %s | %s | %s |", w.name, idle.Verdict, busy.Verdict, checked.Verdict, o.cell(w))
 		})
 	}
 }

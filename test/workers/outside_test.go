@@ -15,18 +15,8 @@ import (
 	"drainit/test/harness"
 )
 
-// signalledEach are starts on a platform that signals every process, as Heroku and systemd do. A launcher and
-// a manager pass its signal on, so that the application gets two whatever the init does.
-var signalledEach = named([]way{
-	{name: "`node app`", env: once},
-	{name: "`sh -c 'node app; exit $?'`", env: once},
-	{name: "`node app; exit $?` in a script", env: once},
-	{name: "`npm start`", uncounted: true},
-	{name: "`gunicorn`, 3 workers", start: "gunicorn -c gunicorn.conf.py -b 127.0.0.1:$PORT gunicorn_app",
-		begin: request, kept: answeredWhole, uncounted: true},
-	{name: "`pm2-runtime start`", start: "pm2-runtime start app.js", env: "PM2_KILL_TIMEOUT=20000",
-		uncounted: true},
-})
+// signalledEach are starts on a platform that signals every process.
+var signalledEach = named(read("signalled-each"))
 
 // orders are when an init gets the platform's signal, beside the processes below it.
 var orders = []string{"first", "last", "in between"}
@@ -92,22 +82,8 @@ func TestPlatformSignalsEachProcess(t *testing.T) {
 	}
 }
 
-// drainers are workers that handle TERM alone, as a program of each runtime does that is written for
-// Kubernetes, with what becomes of them by a signal that they were not written for. Of a signal for which the
-// runtime has a handler of its own, that looks like the program's: it is forwarded.
-var drainers = []struct {
-	way
-	lost []string // the job dies of it
-	deaf []string // nothing happens, without a line
-}{
-	{way: way{name: "`php worker.php`"}, lost: []string{"USR1"}},
-	{way: way{name: "`python3 job.py`", status: 7}, lost: []string{"INT"}},
-	{way: way{name: "`node app`", env: "CATCH=SIGTERM"}, lost: []string{"INT"}, deaf: []string{"USR1"}},
-	{way: way{name: "`./app`", start: "$APP", uses: "go", prepare: goApp}, deaf: []string{"USR1", "WINCH"}},
-	{way: way{name: "`java Worker`", start: "$JAVA", uses: "java javac", status: 143,
-		prepare: java("Worker")}, deaf: []string{"QUIT"}},
-	{way: way{name: "`ruby worker.rb`"}, lost: []string{"INT", "QUIT", "USR1"}},
-}
+// drainers are workers that handle TERM alone.
+var drainers = named(read("drainers"))
 
 // stopSignals are what an image may have as its STOPSIGNAL. By WINCH nothing happens to a process without a
 // handler.
@@ -122,9 +98,10 @@ func TestStopSignalOfAnotherImage(t *testing.T) {
 	t.Parallel()
 	harness.Full(t)
 	for _, d := range drainers {
+		deafTo, lostBy := strings.Fields(d.deaf), strings.Fields(d.lost)
 		for name, sig := range stopSignals {
 			for _, form := range []string{"%s", "sh -c '%s; exit $?'"} {
-				w := d.way.readName()
+				w := d
 				w.start, w.signal = fmt.Sprintf(form, w.start), sig
 				if !harness.Row(name + w.start) {
 					continue
@@ -132,7 +109,7 @@ func TestStopSignalOfAnotherImage(t *testing.T) {
 				t.Run(name+" to "+w.start, func(t *testing.T) {
 					t.Parallel()
 					w.need(t, false)
-					deaf := name == "WINCH" || slices.Contains(d.deaf, name)
+					deaf := name == "WINCH" || slices.Contains(deafTo, name)
 					var s *scene
 					o := inHand(t, func(times time.Duration) outcome {
 						s = newScene(t, times*shortJob)
@@ -142,12 +119,12 @@ func TestStopSignalOfAnotherImage(t *testing.T) {
 								(times * 30 * time.Second).String()})
 					})
 					log := s.logAtEnd(o)
-					lost, adopted := slices.Contains(d.lost, name),
+					lost, adopted := slices.Contains(lostBy, name),
 						strings.Contains(log, `"event":"stop_adopted"`)
 					switch {
 					case deaf && (!o.hangs || strings.Contains(log, `"stopping"`)):
 						t.Errorf("it ends by %s: %+v\n%s", name, o, log)
-					case deaf && !slices.Contains(d.deaf, name):
+					case deaf && !slices.Contains(deafTo, name):
 						s.init.WantLogged(`"event":"signal_no_effect"`, 1)
 					case !deaf && (o.hangs || o.kept == lost || !lost && o.signalled > 1 ||
 						adopted && o.status != w.status || adopted == lost && name != "INT"):

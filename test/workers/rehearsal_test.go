@@ -41,7 +41,9 @@ const (
 )
 
 var (
-	rqWay  = way{start: rq, uses: "redis-server", prepare: startRedis}
+	// of a worker that counts what it is sent
+	rqWay = way{start: "rq worker --url $REDIS_URL --worker-class rq_jobs.Counted",
+		uses: "redis-server", prepare: startRedis}
 	ojsWay = way{start: "node ojs-worker.mjs", env: "HEARTBEAT_MS=100", uses: "curl", prepare: startWire}
 )
 

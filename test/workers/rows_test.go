@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"drainit/internal/signals"
-	"drainit/test/harness"
 	"drainit/test/harness/rows"
 )
 
 // ways are the rows of the matrix, in its order.
 var ways = named(slices.Concat(
-	tight(read("apps")), serverWays, queueWays, tight(read("hard")), tight(metWays), tight(foregrounds),
-	tight(correctTraps), tight(busily(read("known"))), tight(busily(read("outputs")))))
+	tight(read("apps")), read("servers"), read("queues"), tight(read("hard")), tight(metWays),
+	tight(foregrounds), tight(correctTraps), tight(busily(read("known"))), tight(busily(read("outputs")))))
 
 var (
 	foregrounds = busily(read("foregrounds"))
@@ -69,16 +68,9 @@ type restless struct {
 	atOnce bool // no other process can have signalled it, or one has: the last call has nothing to do
 }
 
-// atStart is for files that are read before any test runs.
-type atStart struct{ testing.TB }
-
-func (atStart) Helper()                           {}
-func (atStart) Fatal(args ...any)                 { panic(fmt.Sprint(args...)) }
-func (atStart) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
-
 // read reads a file of ways: a name and its settings, which go on in the lines below that begin with a tab.
 func read(file string) (all []way) {
-	for _, row := range rows.Read(atStart{}, harness.Repo("test/workers/testdata/ways", file+".tsv"), 16) {
+	for _, row := range rows.Read(rows.AtStart{}, "testdata/ways/"+file+".tsv", 16) {
 		if row[0] != "" {
 			all = append(all, way{name: row[0]})
 		}
@@ -95,10 +87,12 @@ func (w *way) set(setting string) {
 	name, arg, _ := strings.Cut(value, " ")
 	n, _ := strconv.Atoi(value)
 	texts := map[string]*string{
-		"start": &w.start, "env": &w.env, "uses": &w.uses, "flags": &w.flags, "dumbInit": &w.dumbInit}
+		"start": &w.start, "env": &w.env, "uses": &w.uses, "flags": &w.flags, "dumbInit": &w.dumbInit,
+		"verdicts": &w.verdicts, "lost": &w.lost, "deaf": &w.deaf}
 	numbers := map[string]*int{"status": &w.status, "workers": &w.workers, "tells": &w.tells}
 	truths := map[string]*bool{
-		"uncounted": &w.uncounted, "inTurn": &w.inTurn, "late": &w.late, "waits": &w.waits, "long": &w.long}
+		"uncounted": &w.uncounted, "inTurn": &w.inTurn, "late": &w.late, "waits": &w.waits,
+		"long": &w.long, "disconnects": &w.disconnects, "drains": &w.drains, "keeps": &w.keeps}
 	switch {
 	case texts[key] != nil:
 		*texts[key] = value
@@ -125,11 +119,9 @@ func (w *way) set(setting string) {
 	case key == "as":
 		*w = mysqldSafeWay
 	case key == "begin":
-		w.begin = called(doings, name)
-	case key == "prepare" && name == "java":
-		w.prepare = java(arg)
+		w.begin = doing(name, arg)
 	case key == "prepare":
-		w.prepare = called(doings, name)
+		w.prepare = doing(name, arg)
 	case key == "kept" && name == "gives":
 		w.kept = gives(arg)
 	case key == "kept":
@@ -149,10 +141,28 @@ func called[T any](all map[string]T, name string) T {
 }
 
 var keptBy = map[string]func(*testing.T, *scene) bool{
-	"noneSignalled": noneSignalled, "daemonLast": daemonLast}
+	"noneSignalled": noneSignalled, "daemonLast": daemonLast, "answeredWhole": answeredWhole,
+	"bothAnswered": bothAnswered, "inSevenSteps": inSevenSteps, "downloaded": downloaded,
+	"stopOfRabbitMQ": stopOfRabbitMQ, "redisOutlivedTheJob": redisOutlivedTheJob, "renewed": renewed}
 
 var doings = map[string]func(*testing.T, *scene){
 	"prefer": prefer, "stopThreads": stopThreads, "goCaches": goCaches, "hiddenBash": hiddenBash,
+	"request": request, "requestTwice": requestTwice, "buildBare": buildBare, "goApp": goApp, "nginx": nginx,
+	"slowDownload": slowDownload, "prepareRabbitMQ": prepareRabbitMQ, "startRabbitMQ": startRabbitMQ,
+	"startRedis": startRedis, "redisInside": redisInside, "queueInRq": queueInRq,
+}
+
+// doing is what has this name, and may take an argument.
+func doing(name, arg string) func(*testing.T, *scene) {
+	switch name {
+	case "java":
+		return java(arg)
+	case "ask":
+		return clients(arg)
+	case "preferred":
+		return preferred(called(doings, arg))
+	}
+	return called(doings, name)
 }
 
 // filesOf are the files of several ways; some differ by what is behind the name.
@@ -160,6 +170,7 @@ var filesOf = map[string]func(arg string) files{
 	"makefile":  func(string) files { return makefile },
 	"npmScript": npmScript,
 	"lerna":     lerna,
+	"manager":   manager,
 	"runit":     func(string) files { return runitServices },
 	"supervisord": func(setting string) files {
 		return supervisord(setting, "node app.js", `sh -c "node app.js; exit $?"`)

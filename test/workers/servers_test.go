@@ -27,50 +27,21 @@ import (
 // its Python knows its Python programs' modules.
 const debianPath = "PATH=/usr/sbin:/usr/bin:/sbin:/bin"
 
-// serverWays are the starts of what serves clients, and of two runtimes whose programs handle the
-// signal themselves. sh is Debian's dash, which stays above its only command.
-var serverWays = []way{
-	nginx(way{name: "`nginx`, `TERM:QUIT`", start: "$NGINX"}),
-	nginx(way{name: "`bash start.sh` → nginx, `TERM:QUIT`", script: "$NGINX"}),
-	nginx(way{name: "`sh -c 'nginx; exit $?'`, `TERM:QUIT`", start: "sh -c '$NGINX; exit $?'"}),
-	// The master tells its three workers and looks for them each 0.1 s.
-	{name: "`gunicorn`, 3 workers", start: "gunicorn -c gunicorn.conf.py -b 127.0.0.1:$PORT gunicorn_app",
-		leaves: 300 * time.Millisecond, tells: 1, begin: request, kept: answeredWhole},
-	// It ends by raising the signal again, when all is answered.
-	{name: "`puma`", start: puma, status: 143, begin: request, kept: answeredWhole},
-	{name: "`sh -c 'puma'`", start: "sh -c '" + puma + "'", status: 143, begin: request, kept: answeredWhole},
-	// The Java runtime runs its hooks once, however often it is signalled, and then exits with 143.
-	{name: "`java Worker`", start: "$JAVA", uses: "java javac", status: 143, prepare: java("Worker")},
-	{name: "`sh -c 'java Worker'`", start: "sh -c '$JAVA'", uses: "java javac", status: 143,
-		prepare: java("Worker")},
-	{name: "`php worker.php`"},
-	{name: "`sh -c 'php worker.php'`"},
-	rabbitmqWay,
-}
-
-const puma = "puma -b tcp://127.0.0.1:$PORT puma.ru"
-
-// nginx is a start of nginx, which cuts its clients off on TERM and lets them finish on QUIT.
-func nginx(w way) way {
-	w.uses, w.flags, w.dumbInit, w.uncounted = "nginx", "--rewrite TERM:QUIT", "-r 15:3", true
-	w.prepare = func(t *testing.T, s *scene) {
-		dir := serverDir(t)
-		user := "user nobody nogroup;"
-		if os.Getuid() != 0 { // who is root in a namespace that knows no others
-			user = "user root root;"
-		}
-		// How long a download takes is the client's business here.
-		fill := strings.NewReplacer(
-			"\nUSER\n", "\n"+user+"\n", ":PORT", ":"+strconv.Itoa(s.port), " DIR/", " "+dir+"/",
-			"limit_rate 4m;", "")
-		conf := fill.Replace(harness.TextOf(t, "testdata/nginx.conf"))
-		harness.WriteFile(t, filepath.Join(dir, "nginx.conf"), conf)
-		harness.WriteFile(t, filepath.Join(dir, "root", "file"), string(nginxFile(s)))
-		s.vars = append(s.vars, "$NGINX", "nginx -p "+dir+" -e stderr -c "+filepath.Join(dir, "nginx.conf"))
+// nginx prepares a start of nginx, which cuts its clients off on TERM and lets them finish on QUIT.
+func nginx(t *testing.T, s *scene) {
+	dir := serverDir(t)
+	user := "user nobody nogroup;"
+	if os.Getuid() != 0 { // who is root in a namespace that knows no others
+		user = "user root root;"
 	}
-	w.begin = slowDownload
-	w.kept = func(t *testing.T, s *scene) bool { return s.answered(t) == string(nginxFile(s)) }
-	return w
+	// How long a download takes is the client's business here.
+	fill := strings.NewReplacer(
+		"\nUSER\n", "\n"+user+"\n", ":PORT", ":"+strconv.Itoa(s.port), " DIR/", " "+dir+"/",
+		"limit_rate 4m;", "")
+	conf := fill.Replace(harness.TextOf(t, "testdata/nginx.conf"))
+	harness.WriteFile(t, filepath.Join(dir, "nginx.conf"), conf)
+	harness.WriteFile(t, filepath.Join(dir, "root", "file"), string(nginxFile(s)))
+	s.vars = append(s.vars, "$NGINX", "nginx -p "+dir+" -e stderr -c "+filepath.Join(dir, "nginx.conf"))
 }
 
 // nginxFile is what nginx serves in a scene: more than the buffers of both
@@ -107,6 +78,9 @@ func slowDownload(t *testing.T, s *scene) {
 		s.answer <- string(first) + string(body)
 	}()
 }
+
+// downloaded reports whether the client got the whole file.
+func downloaded(t *testing.T, s *scene) bool { return s.answered(t) == string(nginxFile(s)) }
 
 // download asks for the file by a connection that takes little of it unread.
 func download(t *testing.T, addr string) io.Reader {
@@ -237,34 +211,23 @@ func (s *scene) awaitLog(t *testing.T, ready string) {
 	s.note("begin")
 }
 
-// rabbitmqWay is Debian's start script, which as root is sh → su → sh → sh →
-// beam, with an epmd beside it that has made itself a daemon. The su ends its
-// child's work 2 s after it was signalled: here that child is a shell, which is dead
-// by then, and what is below it is signalled when su has gone. The job ends when the
-// broker has closed its stores; its virtual machine leaves a second later. It marks its stores as
-// whole: else it would go through them at its next start.
-var rabbitmqWay = way{
-	name:      "`rabbitmq-server` as root",
-	start:     "rabbitmq-server",
-	uses:      "su bash",
-	status:    143, // su's
-	leaves:    2 * time.Second,
-	uncounted: true,
-	prepare:   prepareRabbitMQ,
-	begin: func(t *testing.T, s *scene) {
-		s.awaitLog(t, "Server startup complete")
-		s.noteDone(t, func() bool {
-			log := s.logged()
-			return strings.Count(log, "Message store for directory") >= 2 &&
-				strings.Count(log, "is stopped") >= 2
-		})
-	},
-	kept: func(t *testing.T, s *scene) bool {
-		// fails for a bad pattern only
-		marks, _ := filepath.Glob(
-			filepath.Join(filepath.Dir(s.notes), "*", "msg_stores", "vhosts", "*", "*", "clean.dot"))
-		return strings.Count(s.logged(), "SIGTERM received - shutting down") == 1 && len(marks) > 0
-	},
+// startRabbitMQ waits until the broker serves. Its job ends when it has closed its stores.
+func startRabbitMQ(t *testing.T, s *scene) {
+	s.awaitLog(t, "Server startup complete")
+	s.noteDone(t, func() bool {
+		log := s.logged()
+		return strings.Count(log, "Message store for directory") >= 2 &&
+			strings.Count(log, "is stopped") >= 2
+	})
+}
+
+// stopOfRabbitMQ reports whether the broker has stopped once, and marked its stores as whole: else it would
+// go through them at its next start.
+func stopOfRabbitMQ(_ *testing.T, s *scene) bool {
+	// fails for a bad pattern only
+	marks, _ := filepath.Glob(
+		filepath.Join(filepath.Dir(s.notes), "*", "msg_stores", "vhosts", "*", "*", "clean.dot"))
+	return strings.Count(s.logged(), "SIGTERM received - shutting down") == 1 && len(marks) > 0
 }
 
 func prepareRabbitMQ(t *testing.T, s *scene) {

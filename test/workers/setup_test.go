@@ -104,45 +104,11 @@ func stopThreads(t *testing.T, s *scene) {
 	harness.Kill(t, worker, syscall.SIGSTOP)
 }
 
-// queueWays are the starts of workers that take their jobs from a queue, which
-// is a Redis of the scene's own.
-var queueWays = []way{
-	// It has a process of its own for each job. It leaves when a thread that looks up each 0.2 s has
-	// seen that it is to.
-	{name: "`rq worker`", start: rq, uses: "redis-server", leaves: 500 * time.Millisecond,
-		prepare: startRedis, begin: queueInRq},
-	{name: "`sh -c 'rq worker'`", start: "sh -c '" + rq + "'", uses: "redis-server",
-		leaves: 500 * time.Millisecond, prepare: startRedis, begin: queueInRq},
-	// It has its Redis inside, a daemon that its entrypoint starts. The worker still needs it when
-	// its job is done. drainit signals both.
-	{name: "entrypoint: `redis-server --daemonize yes; exec rq worker`",
-		leaves: 500 * time.Millisecond, tells: 2,
-		start: "sh entrypoint.sh", uses: "rq redis-server", prepare: redisInside, begin: queueInRq,
-		kept: redisOutlivedTheJob,
-		files: files{
-			"entrypoint.sh": "#!/bin/sh\nredis-server --daemonize yes --port $PORT --bind 127.0.0.1 --save " +
-				"'' --logfile redis.log\nexec " + rq + "\n"}},
-	// It has a pool of children, which its master ends. Each of them sleeps for a second when it leaves.
-	{name: "`celery worker`, prefork", start: "celery -A celery_app worker --pool prefork --concurrency 2",
-		uses:  "redis-server",
-		tells: 1, leaves: 3 * time.Second, prepare: startRedis,
-		begin: clients("celery -A celery_app call job")},
-	sidekiqWay,
-	// It loses its job to another worker where it does not renew its lock.
-	{name: "BullMQ worker", start: "node bullmq.js", uses: "redis-server bullmq", prepare: startRedis,
-		begin: clients("node bullmq.js add"),
-		kept: func(t *testing.T, s *scene) bool {
-			return s.ask(t, "node bullmq.js look") == "completed, started 1, stalled 0"
-		}},
+// renewed reports whether the worker of BullMQ has kept its job: it loses that to another one where it does
+// not renew its lock.
+func renewed(t *testing.T, s *scene) bool {
+	return s.ask(t, "node bullmq.js look") == "completed, started 1, stalled 0"
 }
-
-// rq is the command line of a worker that counts what it is sent.
-const rq = "rq worker --url $REDIS_URL --worker-class rq_jobs.Counted"
-
-// sidekiqWay looks each 0.5 s whether its jobs are done.
-var sidekiqWay = way{name: "`sidekiq`", start: "sidekiq -c 1 -r ./sidekiq.rb", uses: "redis-server",
-	leaves:  500 * time.Millisecond,
-	prepare: startRedis, begin: clients("ruby -r ./sidekiq.rb -e Job.perform_async")}
 
 // clients queues a job by a client of the worker's.
 func clients(command string) func(t *testing.T, s *scene) {
@@ -157,7 +123,6 @@ func queueInRq(t *testing.T, s *scene) {
 
 func redisInside(_ *testing.T, s *scene) {
 	s.redis = "127.0.0.1:" + strconv.Itoa(s.port)
-	s.vars = append(s.vars, "$REDIS_URL", "redis://"+s.redis+"/0")
 	s.notes = filepath.Join(s.dir, "redis.log")
 }
 

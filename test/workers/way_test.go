@@ -47,6 +47,11 @@ type way struct {
 	again       bool           // the platform sends its signal twice
 	disconnects bool           // one of a cluster, which ends after its job once its master is asked to stop
 	alone       bool           // the other inits have nothing of the kind
+	lost        string         // of TestStopSignalOfAnotherImage: the signals of which its job dies
+	deaf        string         // and those by which nothing happens
+	verdicts    string         // of TestVerdictsOnAttacks: the verdict without a check; either if empty
+	drains      bool           // and the verdict with one
+	keeps       bool           // the real stop keeps the job, whatever the verdict
 	restless    *restless      // how it goes with an application that never rests; nil: it is not tried
 
 	// prepare sets up the scene.

@@ -2,12 +2,20 @@
 package rows
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 )
+
+// AtStart is for files that are read before any test runs.
+type AtStart struct{ testing.TB }
+
+func (AtStart) Helper()                           {}
+func (AtStart) Fatal(args ...any)                 { panic(fmt.Sprint(args...)) }
+func (AtStart) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
 var tabs = regexp.MustCompile(`\t+`)
 
