@@ -3,9 +3,12 @@
 package systems
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	"drainit/test/harness"
+	"drainit/test/harness/rows"
 )
 
 // system is a job system: a broker on the loopback, and a worker in the system's own style. The worker gets
@@ -29,69 +32,24 @@ type system struct {
 	isTwice bool // its jobs are done twice, below drainit too
 }
 
-// The clients of more than one worker.
-const (
-	goes   = "$PROGRAM"
-	python = "/usr/bin/python3 client.py"
-	ruby   = "ruby client.rb"
-	node   = "node client.js"
-	pika   = "/usr/bin/python3 pika_client.py" // of each that takes its jobs from RabbitMQ by its protocol
-)
-
-// systems are the rows of docs/systems.md, in its order.
-var systems = []system{
-	{name: "RQ", files: "rq", broker: redis, slots: 1, work: "rq worker --url $BROKER_URL jobs",
-		client: python, inCI: true},
-	{name: "BullMQ", files: "bullmq", broker: redis, slots: 2, work: "node worker.js", client: node,
-		runner: "npm start", quiets: true, inCI: true},
-	{name: "asynq", goes: "workers/asynq", broker: redis, slots: 2, work: goes, client: goes,
-		limited: true, quiets: true, inCI: true},
-	celery("Celery, prefork, Redis", redis, "--pool prefork"),
-	celery("Celery, threads, Redis", redis, "--pool threads"),
-	celery("Celery, prefork with beat, Redis", redis, "--pool prefork -B"),
-	celery("Celery, prefork, RabbitMQ", rabbitmq, "--pool prefork"),
-	celery("Celery, threads, RabbitMQ", rabbitmq, "--pool threads"),
-	{name: "Sidekiq", files: "sidekiq", needs: "ruby-bundler", broker: redis, slots: 2,
-		work: "sidekiq -r ./app.rb -c 2 -t $LIMIT", client: ruby, runner: "bundle exec",
-		limited: true, quiets: true},
-	{name: "delayed_job", files: "delayed", needs: "ruby-delayed-job-active-record ruby-sqlite3 ruby-bundler",
-		broker: none, slots: 1, work: "rake jobs:work", client: ruby, runner: "bundle exec"},
-	{name: "Temporal", goes: "temporal/worker", broker: temporal, slots: 2, work: goes, client: goes,
-		limited: true},
-	{name: "pika (RabbitMQ)", files: "pika", needs: "python3-pika", broker: rabbitmq, slots: 1,
-		work: "python3 worker.py", client: pika},
-	{name: "amqplib (RabbitMQ)", files: "amqplib", needs: "python3-pika", broker: rabbitmq, slots: 2,
-		work: "node worker.js", client: pika, runner: "npm start"},
-	{name: "Java (RabbitMQ)", files: "jvm", needs: "librabbitmq-client-java python3-pika", broker: rabbitmq,
-		slots: 2, work: "java -cp /usr/share/java/amqp-client.jar:/usr/share/java/slf4j-api.jar Worker.java",
-		client: pika, limited: true},
-	{name: "PHP (RabbitMQ)", files: "php", needs: "php-amqplib python3-pika", broker: rabbitmq, slots: 1,
-		work: "php worker.php", client: pika},
-	{name: "franz-go (Kafka)", goes: "workers/franz", broker: kafka, slots: 1, work: goes, client: goes},
-	{name: "kafkajs (Kafka)", files: "kafkajs", goes: "workers/franz", broker: kafka, slots: 1,
-		work: "node worker.js", client: goes, runner: "npm start"},
-	{name: "NATS JetStream", goes: "workers/nats", needs: "nats-server", broker: nats, slots: 1, work: goes,
-		client: goes},
-	{name: "river", goes: "workers/river", needs: "postgresql", broker: postgres, slots: 2, work: goes,
-		client: goes, limited: true},
-	{name: "graphile-worker", files: "graphile", needs: "postgresql", broker: postgres, slots: 2,
-		work: "graphile-worker -c $BROKER_URL -j 2", client: node, runner: "npm start"},
-	{name: "pg-boss", files: "pgboss", needs: "postgresql", broker: postgres, slots: 2,
-		work: "node worker.js", client: node, runner: "npm start", limited: true},
-	{name: "faktory-worker", files: "faktory", broker: faktory, slots: 2, work: "node worker.js",
-		client: node, runner: "npm start", limited: true, quiets: true},
-	{name: "Gearman", files: "gearman", needs: "gearman-job-server libgearman-client-perl", broker: gearman,
-		slots: 1, work: "perl worker.pl", client: "perl client.pl"},
-	{name: "beanstalkd", files: "beanstalkd", needs: "beanstalkd ruby-beaneater", broker: beanstalkd,
-		slots: 1, work: "ruby worker.rb", client: ruby},
-	{name: "Elixir (Redis)", files: "elixir", needs: "elixir", broker: redis, slots: 2,
-		work: "elixir worker.exs", client: python},
+// brokers are by their names in the file of the systems.
+var brokers = map[string]broker{
+	"beanstalkd": beanstalkd, "faktory": faktory, "gearman": gearman, "kafka": kafka, "nats": nats,
+	"none": none, "postgres": postgres, "rabbitmq": rabbitmq, "redis": redis, "temporal": temporal,
 }
 
-// celery is a worker with two processes or threads.
-func celery(name string, b broker, flags string) system {
-	work := "celery -A app worker --concurrency 2 " + flags
-	return system{name: name, files: "celery", broker: b, slots: 2, work: work, client: python}
+// systems are the rows of docs/systems.md, in its order.
+var systems = readSystems()
+
+func readSystems() (all []system) {
+	for _, row := range rows.Read(rows.AtStart{}, "testdata/systems.tsv", 10) {
+		slots, _ := strconv.Atoi(row[5])
+		is := func(word string) bool { return strings.Contains(row[9], word) }
+		all = append(all, system{name: row[0], files: row[1], goes: row[2], needs: row[3],
+			broker: brokers[row[4]], slots: slots, work: row[6], client: row[7], runner: row[8],
+			limited: is("limited"), quiets: is("quiets"), inCI: is("inCI")})
+	}
+	return all
 }
 
 // besides are the starts of a worker with a server in its container, which it needs at its end.
@@ -111,7 +69,7 @@ var besides = []system{
 
 func beside(name string, start form) system {
 	return system{name: name, files: "beside", broker: atFreePort, slots: 1, work: "node worker.js",
-		client: node, runner: "npm start", start: start}
+		client: "node client.js", runner: "npm start", start: start}
 }
 
 // twice is for a start that signals the server with the worker: what the worker has done it can't report.
