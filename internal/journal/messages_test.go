@@ -5,8 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
 	"os"
 	"path/filepath"
@@ -26,6 +24,7 @@ import (
 	"drainit/internal/proc"
 	"drainit/internal/worker"
 	"drainit/reaper"
+	"drainit/test/harness/source"
 )
 
 var update = flag.Bool("update", false, "write the page of messages anew")
@@ -67,20 +66,18 @@ func TestPageOfMessages(t *testing.T) {
 
 // Each line has an event, a level and words, and none is written past the table of them.
 func TestEveryLineHasAnEvent(t *testing.T) {
-	for _, dir := range []string{"../..", "../*", "../../supervisor", "../../forward", "../../reaper"} {
-		inspect(t, dir, func(file string, n ast.Node) {
-			switch n := n.(type) {
-			case *ast.CallExpr:
-				if _, method := called(n); method == "Line" && filepath.Base(file) != "journal.go" {
-					t.Errorf("%s writes a line beside package journal", file)
-				}
-			case *ast.CompositeLit:
-				if named(n.Type) == "Message" && filepath.Base(file) != "messages.go" {
-					t.Errorf("%s has a line that is not in messages.go", file)
-				}
+	inspect(t, func(file source.File, n ast.Node) {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if _, method := called(n); method == "Line" && filepath.Base(file.Name) != "journal.go" {
+				t.Errorf("%s writes a line beside package journal", file.Name)
 			}
-		})
-	}
+		case *ast.CompositeLit:
+			if named(n.Type) == "Message" && filepath.Base(file.Name) != "messages.go" {
+				t.Errorf("%s has a line that is not in messages.go", file.Name)
+			}
+		}
+	})
 }
 
 // contents are what the page has to say: a line by the name of its variable, a reason, and an error by its
@@ -139,10 +136,13 @@ func (p contents) addLines(t *testing.T) {
 	levels := map[string]zapcore.Level{"atDebug": atDebug, "atInfo": atInfo,
 		"atWarn": atWarn, "atError": atError}
 	p["linesDropped"] = Message{logx.DroppedEvent, atWarn, logx.DroppedText}
-	addMessages := func(_ string, n ast.Node) {
+	inspect(t, func(file source.File, n ast.Node) {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok || len(spec.Values) != 1 {
 			return
+		}
+		if named(spec.Type) == "Reason" {
+			p["reason "+textOf(spec.Values[0])] = Message{}
 		}
 		name := spec.Names[0].Name
 		if lit, ok := spec.Values[0].(*ast.CompositeLit); ok && named(lit.Type) == "Message" {
@@ -155,16 +155,7 @@ func (p contents) addLines(t *testing.T) {
 				t.Errorf("%s: %+v", name, m)
 			}
 		}
-	}
-	inspect(t, ".", addMessages)
-	inspect(t, "../diag", addMessages)
-	addReasons := func(_ string, n ast.Node) {
-		if spec, ok := n.(*ast.ValueSpec); ok && named(spec.Type) == "Reason" {
-			p["reason "+textOf(spec.Values[0])] = Message{}
-		}
-	}
-	inspect(t, "../worker", addReasons)
-	inspect(t, "../machine", addReasons)
+	}, "internal/journal", "internal/diag", "internal/worker", "internal/machine")
 }
 
 var eventName = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
@@ -179,43 +170,41 @@ func (p contents) addErrors(t *testing.T) {
 			p["error "+text] = Message{}
 		}
 	}
-	for _, dir := range []string{"../cli", "../signals", "../health", "../spawn", "../inspect", "../rehearse",
-		"../logx", "../../supervisor"} {
-		inspect(t, dir, func(_ string, n ast.Node) {
-			switch n := n.(type) {
-			case *ast.CallExpr:
-				owner, f := called(n)
-				switch {
-				case f == "answer":
-					add(n.Args[1])
-				case slices.Contains([]string{"NotStarted", "sayf"}, f), owner == "errors", owner == "fmt" &&
-					f == "Errorf":
-					add(n.Args[0])
+	inspect(t, func(_ source.File, n ast.Node) {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			owner, f := called(n)
+			switch {
+			case f == "answer":
+				add(n.Args[1])
+			case slices.Contains([]string{"NotStarted", "sayf"}, f), owner == "errors", owner == "fmt" &&
+				f == "Errorf":
+				add(n.Args[0])
+			}
+		case *ast.ValueSpec:
+			if len(n.Values) == 1 {
+				consts[n.Names[0].Name] = textWith(n.Values[0], consts)
+			}
+		case *ast.FuncDecl: // whyNotFound and the like
+			consts = make(map[string]string)
+			if !strings.HasPrefix(n.Name.Name, "whyNot") {
+				return
+			}
+			ast.Inspect(n, func(n ast.Node) bool {
+				if give, ok := n.(*ast.ReturnStmt); ok {
+					add(formatOf(give.Results[0]))
 				}
-			case *ast.ValueSpec:
-				if len(n.Values) == 1 {
-					consts[n.Names[0].Name] = textWith(n.Values[0], consts)
-				}
-			case *ast.FuncDecl: // whyNotFound and the like
-				consts = make(map[string]string)
-				if !strings.HasPrefix(n.Name.Name, "whyNot") {
-					return
-				}
-				ast.Inspect(n, func(n ast.Node) bool {
-					if give, ok := n.(*ast.ReturnStmt); ok {
-						add(formatOf(give.Results[0]))
-					}
-					return true
-				})
-			case *ast.AssignStmt:
-				for i, to := range n.Lhs {
-					if name := named(to); (name == "why" || name == "hint") && len(n.Lhs) == len(n.Rhs) {
-						add(formatOf(n.Rhs[i]))
-					}
+				return true
+			})
+		case *ast.AssignStmt:
+			for i, to := range n.Lhs {
+				if name := named(to); (name == "why" || name == "hint") && len(n.Lhs) == len(n.Rhs) {
+					add(formatOf(n.Rhs[i]))
 				}
 			}
-		})
-	}
+		}
+	}, "internal/cli", "internal/signals", "internal/health", "internal/spawn", "internal/inspect",
+		"internal/rehearse", "internal/logx", "supervisor")
 }
 
 // formatOf is the text, or that of Sprintf.
@@ -236,22 +225,13 @@ func called(call *ast.CallExpr) (owner, name string) {
 	return "", ""
 }
 
-// inspect calls see with each node of a folder's files but those of tests.
-func inspect(t *testing.T, dir string, see func(file string, n ast.Node)) {
+// inspect calls see with each node of the product, or of its files in some folders.
+func inspect(t *testing.T, see func(file source.File, n ast.Node), dirs ...string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%s: %v", dir, err)
-	}
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
+	for _, file := range source.Files(t, "../..") {
+		if !file.IsTest && (dirs == nil || slices.Contains(dirs, file.Dir)) {
+			ast.Inspect(file.Tree, func(n ast.Node) bool { see(file, n); return true })
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool { see(name, n); return true })
 	}
 }
 

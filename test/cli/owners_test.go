@@ -2,16 +2,13 @@ package cli
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"drainit/test/harness"
+	"drainit/test/harness/source"
 )
 
 // owned has what only some packages do, by the folders of these: calls as they are written, or what a text in
@@ -47,16 +44,19 @@ var pure = map[string]string{
 // is not done there.
 func TestEachPackageKeepsToItsOwn(t *testing.T) {
 	found := make([]bool, len(owned))
-	eachFile(t, func(dir string, file *ast.File, at func(ast.Node) token.Position) {
-		if allowed, isPure := pure[dir]; isPure {
-			for _, i := range file.Imports {
+	for _, file := range source.Files(t, harness.Repo()) {
+		if file.IsTest {
+			continue
+		}
+		if allowed, isPure := pure[file.Dir]; isPure {
+			for _, i := range file.Tree.Imports {
 				own, isOurs := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), "drainit/")
 				if isOurs && !slices.Contains(strings.Fields(allowed), own) || own == "os" || own == "io" {
-					t.Errorf("%v: %s imports %s", at(i), dir, own)
+					t.Errorf("%v: %s imports %s", file.At(i.Pos()), file.Dir, own)
 				}
 			}
 		}
-		ast.Inspect(file, func(n ast.Node) bool {
+		ast.Inspect(file.Tree, func(n ast.Node) bool {
 			text := ""
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
@@ -69,39 +69,16 @@ func TestEachPackageKeepsToItsOwn(t *testing.T) {
 			for i, o := range owned {
 				is := o.is.MatchString(text)
 				found[i] = found[i] || is
-				if is && !slices.Contains(strings.Fields(o.by), dir) {
-					t.Errorf("%v: %s belongs to %s", at(n), text, o.by)
+				if is && !slices.Contains(strings.Fields(o.by), file.Dir) {
+					t.Errorf("%v: %s belongs to %s", file.At(n.Pos()), text, o.by)
 				}
 			}
 			return true
 		})
-	})
+	}
 	for i, o := range owned {
 		if !found[i] {
 			t.Errorf("%v is nowhere: the row shows nothing", o.is)
 		}
 	}
-}
-
-// eachFile calls see with each file of the product, and the folder of its package.
-func eachFile(t *testing.T, see func(dir string, file *ast.File, at func(ast.Node) token.Position)) {
-	t.Helper()
-	root := harness.Repo()
-	harness.Must(t, filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		dir, _ := filepath.Rel(root, filepath.Dir(name))
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "test" || strings.HasPrefix(d.Name(), ".") && name != root):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
-			return nil
-		}
-		files := token.NewFileSet()
-		file, err := parser.ParseFile(files, name, nil, 0)
-		if err == nil {
-			see(dir, file, func(n ast.Node) token.Position { return files.Position(n.Pos()) })
-		}
-		return err
-	}))
 }
