@@ -62,6 +62,7 @@ var words = map[string]func(p *fake){
 	"plain":   func(p *fake) { p.Handled, p.Ignored, p.Blocked = 0, 0, 0 },
 	"unread":  func(p *fake) { p.Handled = ^jobs }, // its masks can't be read
 	"dying":   func(p *fake) { p.Pending = signals.SetOf(unix.SIGKILL) },
+	"golang":  func(p *fake) { p.Handled = 0xfffffffd7fc1feff }, // as a program in Go
 	// Where it is:
 	"leads":    func(p *fake) { p.PGID = p.PID }, // a process group
 	"session":  func(p *fake) { p.PGID, p.SID = p.PID, p.PID },
@@ -238,7 +239,8 @@ func signal(t *testing.T, name string) unix.Signal {
 	return sig
 }
 
-var modesOf = map[string]Mode{"": ModeAuto, "group": ModeGroup, "none": ModeNone}
+var modesOf = map[string]Mode{
+	"": ModeAuto, "auto": ModeAuto, "group": ModeGroup, "worker": ModeWorker, "none": ModeNone}
 
 var purposesOf = map[string]Purpose{"snapshot": Orphans, "last call": LastCall, "final call": FinalCall}
 

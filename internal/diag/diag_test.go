@@ -10,6 +10,7 @@ import (
 
 	"drainit/internal/proc"
 	"drainit/internal/signals"
+	"drainit/test/harness/rows"
 )
 
 const workerPID = 10
@@ -118,27 +119,10 @@ func TestOnlyWaits(t *testing.T) {
 	}
 }
 
-// Go and Node have handlers whatever their program has, and Python one for INT by itself.
 func TestLacksHandler(t *testing.T) {
-	for text, want := range map[string][2]bool{ // whether it lacks one, and for certain
-		"ruby":                         {true, true},
-		"ruby +INT":                    {true, true},
-		"ruby +TERM":                   {},
-		"ruby -TERM":                   {},
-		"app +TERM +URG +STKFLT +SEGV": {true, false}, // Go
-		"node app.js +TERM":            {true, false},
-		"node +TERM hidden":            {true, false},
-		"app unread":                   {true, false},
-		"php8.2 worker.php +QUIT":      {true, true},
-		"sh":                           {},
-		"node /usr/bin/npm":            {},
-		"python3.11 app.py +INT +TERM": {},
-	} {
-		if lacks, certain := LacksHandler(made(text), unix.SIGTERM); [2]bool{lacks, certain} != want {
-			t.Errorf("%q: %v %v, want %v", text, lacks, certain, want)
-		}
-	}
-	if lacks, certain := LacksHandler(made("python3.11 app.py +INT +TERM"), unix.SIGINT); !lacks || certain {
-		t.Errorf("python, of INT: %v %v", lacks, certain)
-	}
+	rows.Compare(t, "testdata/handlers.tsv", 3, func(row []string) any {
+		lacks, certain := LacksHandler(made(row[0]), unix.SignalNum("SIG"+row[1]))
+		return map[[2]bool]string{{true, true}: "lacks one", {true, false}: "may lack one",
+			{false, true}: "is certain to have one"}[[2]bool{lacks, certain}]
+	})
 }

@@ -99,32 +99,16 @@ func TestSignsOfOneThatBlocksAll(t *testing.T) {
 
 // What passes INT on to a launcher, or to a shell that waits for its command, takes TERM.
 func TestTakesTERM(t *testing.T) {
-	const crossEnv, npm = "node|node /app/node_modules/.bin/cross-env A=1 app", "node|[npm start]"
-	for _, tt := range []struct {
-		chain []string // programs, each below the one before
-		want  bool
-	}{
-		{[]string{npm}, true},
-		{[]string{crossEnv, npm}, true},
-		{[]string{crossEnv, crossEnv, npm}, true},
-		{[]string{crossEnv, "dash|sh -c app"}, true},
-		{[]string{crossEnv, "bash|bash start.sh"}, false}, // it may have a trap for INT
-		{[]string{crossEnv, "app|app"}, false},
-		{[]string{crossEnv, "node|node /app/node_modules/.bin/run-p app", npm}, false}, // it dies of INT
-		{[]string{"app|app", npm}, false},
-		{[]string{"timeout|timeout 9 sh", "dash|sh -c app"}, false},
-	} {
+	rows.Compare(t, "testdata/takes-term.tsv", 2, func(row []string) any {
 		var all []proc.Process
-		for i, text := range tt.chain {
+		for i, text := range strings.Split(row[0], " > ") {
 			exe, args, _ := strings.Cut(text, "|")
 			all = append(all, proc.Process{
 				ID: proc.ID{PID: 10 + i}, PPID: 9 + i, State: 'S', Handled: handlers[exe],
 				Details: proc.Details{Exe: exe, Args: argsOf(args)}})
 		}
-		if got := TakesTERM(proc.New(all), &all[0]); got != tt.want {
-			t.Errorf("%q: %t", tt.chain, got)
-		}
-	}
+		return TakesTERM(proc.New(all), &all[0])
+	})
 }
 
 // argsOf are the arguments that stand between the blanks of a line, or the one that brackets hold.

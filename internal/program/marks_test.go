@@ -1,6 +1,7 @@
 package program
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -8,9 +9,32 @@ import (
 
 	"drainit/internal/proc"
 	"drainit/internal/signals"
+	"drainit/test/harness/rows"
 )
 
-const interrupt, quit = unix.SIGINT, unix.SIGQUIT
+// inputs are the standard inputs of the tables.
+var inputs = map[string]proc.Input{"parents": proc.ParentsInput, "null": proc.NullInput,
+	"unknown": proc.UnknownInput, "another": proc.AnotherInput}
+
+// set has the signals of some names, "all but" those, or those of a mask.
+func set(t *testing.T, text string) (s signals.Set) {
+	t.Helper()
+	if mask, err := strconv.ParseUint(text, 0, 64); err == nil {
+		return signals.Set(mask)
+	}
+	names, allBut := strings.CutPrefix(text, "all but ")
+	for name := range strings.FieldsSeq(names) {
+		sig, err := signals.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s |= signals.SetOf(sig)
+	}
+	if allBut {
+		s = ^s
+	}
+	return s
+}
 
 // shellOf is a shell with a child, in one group and with one input, and with others. Shell and child may be
 // changed before the snapshot.
@@ -26,105 +50,44 @@ func shellOf(exe string, change func(shell, child *proc.Process), others ...proc
 	return all, all.Children(10)[0], all.Children(1)[0]
 }
 
-// A command in the background ignores INT and QUIT, or has a handler in the place of one of the two.
 func TestInBackground(t *testing.T) {
-	for name, tt := range map[string]struct {
-		ignored, handled []unix.Signal
-		exe              string
-		ofParent         []unix.Signal // ignored
-		want             bool
-	}{
-		"both are ignored":            {[]unix.Signal{interrupt, quit}, nil, "app", nil, true},
-		"INT alone":                   {[]unix.Signal{interrupt}, nil, "app", nil, false},
-		"QUIT alone":                  {[]unix.Signal{quit}, nil, "app", nil, false},
-		"a handler of INT":            {[]unix.Signal{quit}, []unix.Signal{interrupt}, "app", nil, true},
-		"a handler of QUIT":           {[]unix.Signal{interrupt}, []unix.Signal{quit}, "app", nil, true},
-		"a shell with a trap for INT": {[]unix.Signal{quit}, []unix.Signal{interrupt}, "dash", nil, false},
-		"handlers of both":            {nil, []unix.Signal{interrupt, quit}, "app", nil, false},
-		"as its parent": {
-			[]unix.Signal{interrupt, quit}, nil, "app", []unix.Signal{interrupt, quit}, false},
-		"its parent ignores INT": {
-			[]unix.Signal{interrupt, quit}, nil, "app", []unix.Signal{interrupt}, true},
-		"its parent ignores QUIT": {[]unix.Signal{interrupt, quit}, nil, "app", []unix.Signal{quit}, true},
-	} {
+	rows.Compare(t, "testdata/background.tsv", 6, func(row []string) any {
 		_, child, shell := shellOf("dash", func(shell, child *proc.Process) {
-			shell.Ignored = signals.SetOf(tt.ofParent...)
-			child.Exe, child.Ignored, child.Handled = tt.exe, signals.SetOf(tt.ignored...),
-				signals.SetOf(tt.handled...)
+			shell.Ignored = set(t, row[4])
+			child.Exe, child.Ignored, child.Handled = row[1], set(t, row[2]), set(t, row[3])
 		})
-		if got := InBackground(child, shell); got != tt.want {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
-		}
-	}
+		return InBackground(child, shell)
+	})
 }
 
-// Whatever could be a mark of the background, or hide one, is no foreground.
 func TestInForeground(t *testing.T) {
-	set := signals.SetOf
-	for name, tt := range map[string]struct {
-		exe    string
-		change func(shell, child *proc.Process)
-		want   bool
-	}{
-		"a command":         {"bash", func(_, _ *proc.Process) {}, true},
-		"a command of dash": {"dash", func(_, _ *proc.Process) {}, true},
-		"zsh has one mark":  {"zsh", func(_, _ *proc.Process) {}, false},
-		"another input":     {"bash", func(_, child *proc.Process) { child.Input = proc.NullInput }, false},
-		"an unknown input": {
-			"bash", func(_, child *proc.Process) { child.Input = proc.UnknownInput }, false},
-		"job control": {"bash", func(_, child *proc.Process) { child.PGID = 11 }, false},
-		"unknown masks": {"bash", func(_, child *proc.Process) {
-			child.Handled = ^set(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
-		}, false},
-		"it ignores INT": {
-			"bash", func(_, child *proc.Process) { child.Ignored = set(interrupt) }, false},
-		"it ignores QUIT": {"bash", func(_, child *proc.Process) { child.Ignored = set(quit) }, false},
-		"a shell ignores it": {
-			"bash", func(_, child *proc.Process) { child.Exe, child.Ignored = "dash", set(quit) }, true},
-		"the shell does, too": {
-			"bash", func(shell, _ *proc.Process) { shell.Ignored = set(interrupt) }, false},
-		"it handles QUIT": {"bash", func(_, child *proc.Process) { child.Handled = set(quit) }, true},
-	} {
-		if got := InForeground(shellOf(tt.exe, tt.change)); got != tt.want {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
-		}
-	}
+	rows.Compare(t, "testdata/foreground.tsv", 9, func(row []string) any {
+		return InForeground(shellOf(row[1], func(shell, child *proc.Process) {
+			shell.Ignored = set(t, row[2])
+			child.Exe, child.Ignored, child.Handled = row[3], set(t, row[4]), set(t, row[5])
+			if child.Input = inputs[row[6]]; row[7] == "own" {
+				child.PGID = child.PID
+			}
+		}))
+	})
 }
 
-// Another child of the shell may have the mark that a command lacks.
 func TestInForegroundBesideAnother(t *testing.T) {
 	pipe := proc.File{Device: 1, Inode: 2}
-	marked := signals.SetOf(interrupt, quit)
-	for name, tt := range map[string]struct {
-		handled, ignored signals.Set // of the command, and of the other
-		input            proc.Input  // of the other
-		reads            bool        // the other, what the command writes
-		want             bool
-	}{
-		"one in the background":                {0, marked, proc.NullInput, false, true},
-		"one that is alike":                    {0, 0, proc.ParentsInput, false, true},
-		"one of another input, without a mark": {0, 0, proc.NullInput, false, false},
-		"one of unknown input, without a mark": {0, 0, proc.UnknownInput, false, false},
-		"what may hide a mark, and a background": {
-			signals.SetOf(quit), marked, proc.NullInput, false, false},
-		"a pipeline in the foreground": {0, 0, proc.AnotherInput, true, true},
-		"a pipeline in the background": {0, marked, proc.AnotherInput, true, false},
-		"what may hide a mark, on the left of a pipe": {
-			signals.SetOf(quit), 0, proc.AnotherInput, true, false},
-	} {
+	rows.Compare(t, "testdata/beside-another.tsv", 6, func(row []string) any {
 		other := proc.Process{ID: proc.ID{PID: 12, Start: 2}, PPID: 10, PGID: 10, State: 'S',
-			Ignored: tt.ignored, Details: proc.Details{Exe: "other", Input: tt.input}}
-		if tt.reads {
+			Ignored: set(t, row[2]), Details: proc.Details{Exe: "other", Input: inputs[row[3]]}}
+		reads := row[4] != ""
+		if reads {
 			other.Reads = pipe
 		}
-		all, app, shell := shellOf("dash", func(_, child *proc.Process) { child.Handled = tt.handled }, other)
-		if tt.reads {
+		all, app, shell := shellOf("dash",
+			func(_, child *proc.Process) { child.Handled = set(t, row[1]) }, other)
+		if reads {
 			all.AddWriter(pipe, app.PID)
 		}
-		if got := InForeground(all, app, shell); got != tt.want {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
-		}
-	}
+		return InForeground(all, app, shell)
+	})
 }
 
 func TestMayTrap(t *testing.T) {
@@ -139,28 +102,9 @@ func TestMayTrap(t *testing.T) {
 	}
 }
 
-// A handler that a runtime has by itself drains nothing.
 func TestDrainsOn(t *testing.T) {
-	const java, python = signals.Set(0x2000000101005ccf), signals.Set(0x4002) // as they are found
-	for _, tt := range []struct {
-		exe     string
-		handled signals.Set
-		sig     unix.Signal
-		want    bool
-	}{
-		{"app", signals.SetOf(quit), quit, true},
-		{"app", signals.SetOf(quit), interrupt, false},
-		{"java", java, quit, false},
-		{"java", java, interrupt, true},
-		{"python3.11", python, interrupt, false},
-		{"python3.11", python, unix.SIGTERM, true},
-		{"pypy3", python, interrupt, false},
-		{"app", python, interrupt, true},
-		{"php8.2", 0x4004a07, quit, false},
-	} {
-		if got := DrainsOn(&proc.Process{Handled: tt.handled, Details: proc.Details{Exe: tt.exe}},
-			tt.sig); got != tt.want {
-			t.Errorf("%s at %v: %v, want %v", tt.exe, tt.sig, got, tt.want)
-		}
-	}
+	rows.Compare(t, "testdata/drains-on.tsv", 4, func(row []string) any {
+		p := proc.Process{Handled: set(t, row[1]), Details: proc.Details{Exe: row[0]}}
+		return DrainsOn(&p, unix.SignalNum("SIG"+row[2]))
+	})
 }

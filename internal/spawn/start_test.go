@@ -2,6 +2,7 @@ package spawn
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -12,24 +13,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drainit/test/harness/rows"
 )
 
-// The paths are those of execvp(3): an empty element of PATH is the working directory.
 func TestLookUp(t *testing.T) {
-	for _, tt := range []struct{ path, name, want string }{
-		{"/bin:/usr/bin", "node", "/bin/node /usr/bin/node"},
-		{"/bin::/x", "node", "/bin/node ./node /x/node"},
-		{"", "node", "./node"},
-		{"/bin", "./node", "./node"},
-		{"/bin", "/opt/node", "/opt/node"},
-		{"/bin", "a/b", "a/b"},
-		{"/bin", "", ""},
-	} {
-		t.Setenv("PATH", tt.path)
-		if got := strings.Join(lookUp(tt.name), " "); got != tt.want {
-			t.Errorf("%q in %q: %q, want %q", tt.name, tt.path, got, tt.want)
-		}
-	}
+	rows.Compare(t, "testdata/lookups.tsv", 3, func(row []string) any {
+		t.Setenv("PATH", row[0])
+		return strings.Join(lookUp(row[1]), " ")
+	})
 	os.Unsetenv("PATH")
 	want := []string{"/usr/local/bin/node", "/bin/node", "/usr/bin/node"}
 	if got := lookUp("node"); !slices.Equal(got, want) {
@@ -66,36 +58,16 @@ func TestExplain(t *testing.T) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\r\necho\r\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	const subcommands = "not found in PATH; a subcommand must be the first argument, " +
-		"and drainit --help lists them"
-	for _, tt := range []struct {
-		command, found string
-		err            error
-		status         int
-		want           string
-	}{
-		{"node", "", nil, 127, `cannot run "node": ` + subcommands},
-		{"status|--json", "", nil, 127, `cannot run "status": ` + subcommands},
-		{"stats", "", nil, 127, `cannot run "stats": ` + subcommands},
-		{"qiet|--sleep", "", nil, 127, subcommands},
-		{"status|x", "", nil, 127, `cannot run "status": not found in PATH`},
-		{"./node", "", nil, 127, `there is no such file`},
-		{"node app.js", "", nil, 127, `it has a blank, and each argument is a word of its own`},
-		{"app", "/bin/app", unix.EACCES, 126, `/bin/app: permission denied`},
-		{"app", "/bin/app", unix.EISDIR, 126, `/bin/app: is a directory`},
-		{"app", "/bin/app", unix.ENOEXEC, 126, `/bin/app is for another kind of machine`},
-		{"app", "/bin/app", unix.ENOENT, 126,
-			`/bin/app exists, but not the interpreter (#!) or loader that it names`},
-		{"app", script, unix.ENOENT, 126,
-			`ends its first line with a carriage return: save it with Unix line ends`},
-		{"app", "/bin/app", unix.EAGAIN, 125,
-			`the limit of processes is reached (pids.max of the container, or ulimit -u)`},
-		{"app", "/bin/app", unix.ENOMEM, 125, `cannot allocate memory`},
-	} {
-		err := failure(strings.Split(tt.command, "|"), tt.found, tt.err)
+	filled := strings.NewReplacer("SCRIPT", script, "SUBCOMMANDS", "not found in PATH; a subcommand must be "+
+		"the first argument, and drainit --help lists them")
+	errs := map[string]error{"EACCES": unix.EACCES, "EISDIR": unix.EISDIR, "ENOEXEC": unix.ENOEXEC,
+		"ENOENT": unix.ENOENT, "EAGAIN": unix.EAGAIN, "ENOMEM": unix.ENOMEM}
+	for _, row := range rows.Read(t, "testdata/explained.tsv", 5) {
+		want := filled.Replace(row[4])
+		err := failure(strings.Split(row[0], "|"), filled.Replace(row[1]), errs[row[2]])
 		line := err.Error()
-		if err.Status != tt.status || !strings.Contains(line, tt.want) || strings.Contains(line, "\n") {
-			t.Errorf("%s, %v: %d %s, want %d %s", tt.command, tt.err, err.Status, line, tt.status, tt.want)
+		if fmt.Sprint(err.Status) != row[3] || !strings.Contains(line, want) || strings.Contains(line, "\n") {
+			t.Errorf("%q: %d %s, want %s", row, err.Status, line, want)
 		}
 	}
 }

@@ -48,3 +48,16 @@ func Read(t testing.TB, file string, columns int) (all [][]string) {
 	}
 	return all
 }
+
+// Compare compares what is made of each row with its last column: as a text, or of a truth whether the column
+// is not empty.
+func Compare(t testing.TB, file string, columns int, made func(row []string) any) {
+	t.Helper()
+	for _, row := range Read(t, file, columns) {
+		got, want := made(row), row[columns-1]
+		truth, isTruth := got.(bool)
+		if isTruth && truth != (want != "") || !isTruth && fmt.Sprint(got) != want {
+			t.Errorf("%q: %v", row, got)
+		}
+	}
+}
