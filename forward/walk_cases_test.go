@@ -19,29 +19,34 @@ var (
 	groups = []behaviour{noHandler, finishes, dashShell, ignoring, groupDies}
 )
 
-// walks are the families that are walked.
-var walks = []struct {
+// walked are families that are walked: all of so many members that behave in these ways.
+type walked struct {
 	name  string
 	most  int
 	these []behaviour
 	kind
-}{
-	{"idle", 3, every, kind{idle: true}},
-	{"busy", 3, every, kind{}},
-	{"idle, seen late", 3, usual, kind{idle: true, late: true}},
-	{"busy, seen late", 3, usual, kind{late: true}},
-	{"four, idle", 4, basic, kind{idle: true}},
-	{"four, busy", 4, basic, kind{}},
-	{"unmarked, idle", 3, traps, kind{idle: true, unmarked: true}},
-	{"unmarked, busy", 3, traps, kind{unmarked: true}},
-	{"changing, idle", 3, change, kind{idle: true}},
-	{"changing, busy", 3, change, kind{}},
-	{"groups, idle", 4, groups, kind{idle: true}},
-	{"groups, busy", 4, groups, kind{}},
-	{"readers, idle", 4, pipes, kind{idle: true}},
-	{"readers, busy", 4, pipes, kind{}},
-	{"daemons, idle", 4, basic, kind{idle: true, daemon: true}},
-	{"daemons, busy", 4, basic, kind{daemon: true}},
+}
+
+// walks are those that are idle, and the same busy.
+var walks = inBothRhythms([]walked{
+	{"", 3, every, kind{}},
+	{"seen late, ", 3, usual, kind{late: true}},
+	{"four, ", 4, basic, kind{}},
+	{"unmarked, ", 3, traps, kind{unmarked: true}},
+	{"changing, ", 3, change, kind{}},
+	{"groups, ", 4, groups, kind{}},
+	{"readers, ", 4, pipes, kind{}},
+	{"daemons, ", 4, basic, kind{daemon: true}},
+})
+
+func inBothRhythms(all []walked) (both []walked) {
+	for _, w := range all {
+		busy := w
+		w.idle = true
+		w.name, busy.name = w.name+"idle", w.name+"busy"
+		both = append(both, w, busy)
+	}
+	return both
 }
 
 // Every family is stopped in every order of deaths. A snapshot that is late may miss some, as it does where
