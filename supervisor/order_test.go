@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -107,31 +106,6 @@ func TestPlatformSignal(t *testing.T) {
 			t.Errorf("%q: %v, want %v", flags, got, want)
 		}
 	}
-}
-
-// With a port that says when the worker is ready, running is published once it accepts, and no sooner after a
-// quiet; from then on it counts no more. A stop does not wait for it. A worker that is not ready after 30 s
-// gets a line, once, with what is awaited, and one when it is.
-func TestReady(t *testing.T) {
-	free := listen(0)
-	port := free.Addr().(*net.TCPAddr).Port
-	must(free.Close())
-	flag, not := fmt.Sprint("--ready-port ", port), "warning: not ready after"
-	playRows(t, []row{
-		{"its title", flag, "node[TSTP,CONT,TERM=0]",
-			"is running; title drainit:startup; TSTP; 1h; title drainit:quiet; CONT; 50ms; " +
-				"title drainit:startup; up; 1s; title drainit:run; down; TSTP; title drainit:quiet; " +
-				"CONT; 50ms; is running; title drainit:run", "*", "", nil},
-		{"a stop does not wait for it", flag, "node[TERM=0/1s]", "50ms; TERM; title drainit:drain", "*",
-			"0 1.05s", nil},
-		{"late", flag, "node[TERM=0]",
-			"29s; says 0 " + not + "; 2s; is running; title drainit:startup; 1h; says " + not +
-				fmt.Sprintf(" 30s: port %d of loopback does not accept; ", port) +
-				"up; 2s; title drainit:run; 1h; down", "*", "", []string{"ready after 1h0m"}},
-		{"in time", flag, "node[TERM=0]", "20s; up; 2s; title drainit:run; 1h; down", "*", "",
-			[]string{"0 ready after", "0 " + not}},
-		{"not awaited", "", "node[TERM=0]", "1h", "*", "", []string{"0 " + not}},
-	})
 }
 
 // A process that has become another program since the snapshot is not sent what would stop it; nor is one

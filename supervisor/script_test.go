@@ -35,13 +35,17 @@ type row struct {
 	lines  []string // of the log: bubble.wantLog
 }
 
-// TestLives plays the rows of testdata. A row begins with its name, flags and tree; its second line has
-// the script, what is sent and the end, and those below it what the log says.
+// TestLives plays the rows of testdata, in which PORT is a free one. A row begins with its name, flags and
+// tree; its second line has the script, what is sent and the end, and those below it what the log says.
 func TestLives(t *testing.T) {
+	free := listen(0)
+	port := fmt.Sprint(free.Addr().(*net.TCPAddr).Port)
+	must(free.Close())
 	for _, file := range known(filepath.Glob("testdata/*.tsv")) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".tsv"), func(t *testing.T) {
 			var lives []row
 			for _, c := range rows.Read(t, file, 4) {
+				c[1] = strings.ReplaceAll(c[1], "PORT", port)
 				if c[0] != "" {
 					lives = append(lives, row{name: c[0], flags: c[1], tree: c[2]})
 				} else if r := &lives[len(lives)-1]; r.script == "" {
@@ -50,27 +54,24 @@ func TestLives(t *testing.T) {
 					r.lines = append(r.lines, c[1])
 				}
 			}
-			playRows(t, lives)
+			for _, r := range lives {
+				t.Run(r.name, r.live)
+			}
 		})
 	}
 }
 
-func playRows(t *testing.T, rows []row) {
-	t.Helper()
-	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) {
-			inBubble(t, r.flags, r.tree, func(b *bubble) {
-				b.play(r.script)
-				if r.end != "" {
-					b.wantEnd(r.end)
-				}
-				if r.sent != "*" {
-					b.wantSent(r.sent)
-				}
-				b.wantLog(r.lines)
-			})
-		})
-	}
+func (r row) live(t *testing.T) {
+	inBubble(t, r.flags, r.tree, func(b *bubble) {
+		b.play(r.script)
+		if r.end != "" {
+			b.wantEnd(r.end)
+		}
+		if r.sent != "*" {
+			b.wantSent(r.sent)
+		}
+		b.wantLog(r.lines)
+	})
 }
 
 // play plays a script of steps:
