@@ -255,22 +255,18 @@ func familyOf(t *testing.T, text string) family {
 	t.Helper()
 	var parents []int
 	var does []behaviour
-	var read func(tree []trees.Process, parent int)
-	read = func(tree []trees.Process, parent int) {
-		for _, p := range tree {
-			name, i, ok := p.Numbered()
-			index := slices.Index(behaves[:], name)
-			if !ok || index < 0 {
-				t.Fatalf("no member: %q", p.Name)
-			}
-			for len(does) <= i {
-				parents, does = append(parents, 0), append(does, 0)
-			}
-			parents[i], does[i] = parent, behaviour(index)
-			read(p.Below, i)
+	trees.Each(text, drainitSends, func(p trees.Process, parent int) int {
+		name, i, ok := p.Numbered()
+		index := slices.Index(behaves[:], name)
+		if !ok || index < 0 {
+			t.Fatalf("no member: %q", p.Name)
 		}
-	}
-	read(trees.Parse(text), drainitSends)
+		for len(does) <= i {
+			parents, does = append(parents, 0), append(does, 0)
+		}
+		parents[i], does[i] = parent, behaviour(index)
+		return i
+	})
 	if len(parents) == 0 {
 		t.Fatal("no member")
 	}

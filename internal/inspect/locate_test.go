@@ -21,19 +21,15 @@ import (
 func madeUp(tree string) system {
 	var all []proc.Process
 	cgroups, runs := map[int]string{os.Getpid(): "own"}, make(map[int]string)
-	var add func(written []trees.Process, ppid int)
-	add = func(written []trees.Process, ppid int) {
-		for _, w := range written {
-			name, pid, _ := w.Numbered()
-			if name != "hidden" {
-				words := append(w.Words, "")
-				cgroups[pid], runs[pid] = words[0], words[1]
-				all = append(all, proc.Process{ID: proc.ID{PID: pid}, PPID: ppid, Comm: name, State: 'S'})
-			}
-			add(w.Below, pid)
+	trees.Each(tree, 0, func(w trees.Process, ppid int) int {
+		name, pid, _ := w.Numbered()
+		if name != "hidden" {
+			words := append(w.Words, "")
+			cgroups[pid], runs[pid] = words[0], words[1]
+			all = append(all, proc.Process{ID: proc.ID{PID: pid}, PPID: ppid, Comm: name, State: 'S'})
 		}
-	}
-	add(trees.Parse(tree), 0)
+		return pid
+	})
 	snapshot := proc.New(all)
 	return system{
 		read: func(pid int) (proc.Process, error) {

@@ -25,25 +25,21 @@ import (
 // and words for what it handles and is. Each is in a sleep, but for the busy.
 func processes(tree string) *proc.Snapshot {
 	var all []proc.Process
-	var add func(written []trees.Process, ppid int)
-	add = func(written []trees.Process, ppid int) {
-		for _, w := range written {
-			name, pid, _ := w.Numbered()
-			p := proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: 10, Comm: name, State: 'S',
-				Details: proc.Details{Exe: name, Args: []string{name}, Untouched: true,
-					Call: proc.Call{Sleeps: true, Number: unix.SYS_WAIT4, Stack: 1}}}
-			for _, word := range w.Words {
-				if is, ok := traits[word]; ok {
-					is(&p)
-				} else {
-					p.Handled |= signals.SetOf(known(signals.Parse(word)))
-				}
+	trees.Each(tree, os.Getpid(), func(w trees.Process, ppid int) int {
+		name, pid, _ := w.Numbered()
+		p := proc.Process{ID: proc.ID{PID: pid, Start: 100}, PPID: ppid, PGID: 10, Comm: name, State: 'S',
+			Details: proc.Details{Exe: name, Args: []string{name}, Untouched: true,
+				Call: proc.Call{Sleeps: true, Number: unix.SYS_WAIT4, Stack: 1}}}
+		for _, word := range w.Words {
+			if is, ok := traits[word]; ok {
+				is(&p)
+			} else {
+				p.Handled |= signals.SetOf(known(signals.Parse(word)))
 			}
-			all = append(all, p)
-			add(w.Below, pid)
 		}
-	}
-	add(trees.Parse(tree), os.Getpid())
+		all = append(all, p)
+		return pid
+	})
 	snapshot := proc.New(all)
 	snapshot.AddWriter(proc.File{Inode: 1}, 11)
 	return snapshot

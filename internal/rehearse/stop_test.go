@@ -39,17 +39,13 @@ func stopped(cfg supervisor.Config, tree string) *stop {
 	s := &stop{cfg: cfg, plan: &inspect.Plan{StopSignal: "SIGTERM", Stop: term, PID: self}}
 	s.took = 2 * time.Second
 	var all []proc.Process
-	var add func(written []trees.Process, ppid int)
-	add = func(written []trees.Process, ppid int) {
-		for _, w := range written {
-			p := proc.Process{ID: proc.ID{PID: 10 + len(all), Start: 100}, PPID: ppid, Comm: w.Name,
-				State: 'S', Details: proc.Details{Exe: w.Name, Args: []string{w.Name}}}
-			s.ends(&p, w.Words)
-			all = append(all, p)
-			add(w.Below, p.PID)
-		}
-	}
-	add(trees.Parse(tree), self)
+	trees.Each(tree, self, func(w trees.Process, ppid int) int {
+		p := proc.Process{ID: proc.ID{PID: 10 + len(all), Start: 100}, PPID: ppid, Comm: w.Name,
+			State: 'S', Details: proc.Details{Exe: w.Name, Args: []string{w.Name}}}
+		s.ends(&p, w.Words)
+		all = append(all, p)
+		return p.PID
+	})
 	s.plan.All = proc.New(all)
 	return s
 }

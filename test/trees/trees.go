@@ -35,6 +35,18 @@ func Parse(text string) []Process {
 	return all
 }
 
+// Each calls number with each process of a text, before those below it, and with the number of the one above
+// it, which is top for the first ones.
+func Each(text string, top int, number func(p Process, above int) int) {
+	var each func(all []Process, above int)
+	each = func(all []Process, above int) {
+		for _, p := range all {
+			each(p.Below, number(p, above))
+		}
+	}
+	each(Parse(text), top)
+}
+
 // parse reads as many as there are before the end or a closing parenthesis.
 func parse(text string) (all []Process, rest string) {
 	for {
