@@ -22,6 +22,7 @@ import (
 	"drainit/internal/spawn"
 	"drainit/internal/term"
 	"drainit/reaper"
+	"drainit/test/harness/rows"
 )
 
 // beforeStart makes a bubble that subscribes to the signals of this very process, in real time: what drainit
@@ -38,49 +39,33 @@ func beforeStart(t *testing.T, cfg Config) *bubble {
 // INT itself, as a shell expects of a job, unless the status is reported as another.
 func TestStopBeforeTheStart(t *testing.T) {
 	isJob := os.Getpid() != 1 // PID 1 is no job of a shell
-	for _, tt := range []struct {
-		sig   unix.Signal
-		remap []int
-		tty   bool
-		want  Outcome
-	}{
-		{unix.SIGTERM, nil, false, Outcome{Status: 143}},
-		{unix.SIGINT, nil, false, Outcome{Status: 130}},
-		{unix.SIGUSR2, nil, false, Outcome{Status: 140}},
-		{signals.ForceStop, nil, false, Outcome{Status: 137}},
-		{unix.SIGTERM, []int{143}, false, Outcome{}},
-		{unix.SIGTERM, nil, true, Outcome{Status: 143}},
-		{unix.SIGINT, nil, true, Outcome{Status: 130, Interrupted: isJob}},
-		{unix.SIGINT, []int{130}, true, Outcome{}},
-		{unix.SIGINT, []int{143}, true, Outcome{Status: 130, Interrupted: isJob}},
-	} {
-		cfg := configOf("--stop-signal USR2")
-		cfg.RemapExit = tt.remap
-		b := beforeStart(t, cfg)
+	for _, row := range rows.Read(t, "testdata/start/stops.tsv", 5) {
+		sig, want := sigNamed(row[0]), Outcome{Status: number(row[3]), Interrupted: isJob && row[4] != ""}
+		b := beforeStart(t, configOf("--stop-signal USR2 "+row[1]))
 		s := b.s
-		if tt.tty {
+		if row[2] != "" {
 			s.job = term.NewJob(new(term.Terminal), s.queue, s)
 		}
 		s.queue.Subscribe(append(s.stops, signals.ForceStop), nil)
 		if s.stopBeforeStart() {
 			t.Fatal("stopped before a signal came")
 		}
-		must(unix.Kill(os.Getpid(), tt.sig))
+		must(unix.Kill(os.Getpid(), sig))
 		for end := time.Now().Add(30 * time.Second); !s.queue.StopPending() && time.Now().Before(end); {
 			time.Sleep(time.Millisecond) // it is on its way through the runtime
 		}
 		stopped := s.stopBeforeStart()
 		phase, processes := s.machine.Phase(), len(b.w.procs)
 		got := s.exitCode()
-		if !stopped || !reflect.DeepEqual(got, tt.want) || phase != machine.Done || processes > 0 {
-			t.Errorf("%v: %+v in phase %v, %d processes, want %+v", tt.sig, got, phase, processes, tt.want)
+		if !stopped || !reflect.DeepEqual(got, want) || phase != machine.Done || processes > 0 {
+			t.Errorf("%v: %+v in phase %v, %d processes, want %+v", sig, got, phase, processes, want)
 		}
 		s.journal.Log.Close()
-		want := signals.Name(tt.sig) + " came before the start: the worker is not started"
-		b.wantLog([]string{"only", want})
+		line := signals.Name(sig) + " came before the start: the worker is not started"
+		b.wantLog([]string{"only", line})
 		fields := fmt.Sprintf("json ended level=info phase=done reason=stop status=%d request=%s",
-			tt.want.Status, signals.Name(tt.sig))
-		b.wantLog([]string{want, fields})
+			want.Status, signals.Name(sig))
+		b.wantLog([]string{line, fields})
 	}
 }
 
