@@ -2,9 +2,11 @@ package harness
 
 import (
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,6 +29,26 @@ func TextOf(t *testing.T, path string) string {
 	b, err := os.ReadFile(path)
 	Must(t, err)
 	return string(b)
+}
+
+// SoFar is what a file has by now: nothing if it is not there yet.
+func SoFar(path string) string { b, _ := os.ReadFile(path); return string(b) }
+
+// Number is the number that a text is.
+func Number(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	Must(t, err)
+	return n
+}
+
+// ShortDir is a t.TempDir with a short name: those are too long for the sockets that some keep there.
+func ShortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "drainit-")
+	Must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // WriteFile makes a file that every user may read.
@@ -57,6 +79,12 @@ func ReservePort(t *testing.T) int {
 	sa, err := unix.Getsockname(fd)
 	Must(t, err)
 	return sa.(*unix.SockaddrInet4).Port
+}
+
+// Listens reports whether a server listens at an address.
+func Listens(addr string) bool {
+	conn, err := net.Dial("tcp", addr)
+	return err == nil && conn.Close() == nil
 }
 
 // Pipe is a pipe that the test holds the write end of: what reads from it can

@@ -6,7 +6,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -106,15 +105,7 @@ func (p *Init) WaitBehind(passed int, o *Output, pattern string) (match []string
 // ReadyPid is the pid, in the test's namespace, that an output line ends with.
 func (p *Init) ReadyPid(pattern string) int {
 	p.T.Helper()
-	return p.HostPid(p.number(p.WaitOut(pattern + ` (\d+)$`)))
-}
-
-// number is the first group of a match.
-func (p *Init) number(match []string) int {
-	p.T.Helper()
-	n, err := strconv.Atoi(match[1])
-	Must(p.T, err)
-	return n
+	return p.HostPid(Number(p.T, p.WaitOut(pattern + ` (\d+)$`)[1]))
 }
 
 // WaitReady waits until the worker has said so and drainit takes every signal.

@@ -168,8 +168,7 @@ func (w warned) stop(p *harness.Init) {
 	p.T.Helper()
 	sig := unix.SignalNum("SIG" + cmp.Or(w["signal"], "TERM"))
 	if w.startsDrainit() {
-		inside, err := strconv.Atoi(p.WaitErr(`"settings: .* pid (\d+)"`)[1])
-		harness.Must(p.T, err)
+		inside := harness.Number(p.T, p.WaitErr(`"settings: .* pid (\d+)"`)[1])
 		harness.Kill(p.T, p.HostPid(inside), sig)
 	} else {
 		p.Signal(sig)
@@ -230,9 +229,7 @@ func warningKind(t *testing.T, msg string) string {
 // that of a shell.
 func warnedFolder(t *testing.T) (dir string, env []string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "drainit-warned-") // t.TempDir's name has the test's in it
-	harness.Must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir = harness.ShortDir(t) // t.TempDir's name has the test's in it
 	here := harness.Repo("test/logging/testdata/warned")
 	links := map[string]string{"bin/app": here + "/app", "node_modules/.bin/tool": here + "/app",
 		"bin/worker": harness.WorkerBin, "node_modules/.bin/worker": harness.WorkerBin}
@@ -245,6 +242,7 @@ func warnedFolder(t *testing.T) (dir string, env []string) {
 			links[link] = path
 		}
 	}
+	var err error
 	for link, file := range links {
 		link = filepath.Join(dir, link)
 		err = errors.Join(err, os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(file, link))

@@ -2,7 +2,6 @@ package systems
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -41,10 +40,7 @@ func listening(t *testing.T, l harness.Launch) (port int) {
 
 func awaitPort(t *testing.T, p *harness.Init, port int) {
 	t.Helper()
-	listens := func() bool {
-		conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(port))
-		return err == nil && conn.Close() == nil
-	}
+	listens := func() bool { return harness.Listens(fmt.Sprint("127.0.0.1:", port)) }
 	if !harness.Within(4*harness.Patience, func() bool { return listens() || !p.Running() }) || !p.Running() {
 		t.Fatal("the broker does not listen")
 	}
@@ -142,9 +138,7 @@ func ownedBy(t *testing.T, name string) (dir string) {
 	account, err := user.Lookup(name)
 	harness.Must(t, err)
 	uid, _ := strconv.Atoi(account.Uid) // a number, as in passwd(5)
-	dir, err = os.MkdirTemp("", "drainit-broker-")
-	harness.Must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir = harness.ShortDir(t)
 	harness.Must(t, os.Chown(dir, uid, uid))
 	return dir
 }

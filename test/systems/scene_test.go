@@ -45,9 +45,7 @@ var scenes atomic.Int64
 // newScene makes the folder of a trial: the worker's working directory, and its home.
 func (r trial) newScene(t *testing.T, address string) *scene {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "drainit-system-") // not t.TempDir, whose names are too long for sockets
-	harness.Must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := harness.ShortDir(t)
 	copied := os.CopyFS(dir, os.DirFS("testdata/shared"))
 	if r.files != "" {
 		copied = errors.Join(copied, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", r.files))))

@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,10 +22,7 @@ func newRecord(t *testing.T) record {
 	return record{t, filepath.Join(t.TempDir(), "record")}
 }
 
-func (r record) text() string {
-	b, _ := os.ReadFile(r.path) // which may not be there yet
-	return string(b)
-}
+func (r record) text() string { return harness.SoFar(r.path) }
 
 // wait waits until something is in the record.
 func (r record) wait(text string) {
@@ -88,7 +84,7 @@ func TestTTYClosedTerminalDrains(t *testing.T) {
 func (r record) ready(c *console.Console) int {
 	r.t.Helper()
 	r.wait("\n")
-	return c.HostPid(numberIn(r.t, strings.TrimPrefix(strings.TrimSpace(r.text()), "ready ")))
+	return c.HostPid(harness.Number(r.t, strings.Fields(r.text())[1])) // behind "ready"
 }
 
 func TestTTYClosedTerminalDrainsAStoppedJob(t *testing.T) {

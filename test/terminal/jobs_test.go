@@ -23,14 +23,6 @@ func stopsInTheBackground(c *console.Console, command string) (reader int) {
 	return reader
 }
 
-func numberIn(t *testing.T, text string) (n int) {
-	t.Helper()
-	if _, err := fmt.Sscan(text, &n); err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 func TestTTYBackgroundJobThatReadsStopsUntilFg(t *testing.T) {
 	inShells(t, func(t *testing.T, c *console.Console, under string) {
 		shell := c.Foreground()
@@ -84,7 +76,7 @@ func TestTTYWhatComesWhileDrainitIsAboutToStop(t *testing.T) {
 					c.Enter(`echo 'echo ready $PPID; read x; echo x is $x; exit 3' >reads`)
 					c.WantPrompt(0)
 					c.Enter(fmt.Sprintf(tt.around, slowTgkill+delay+"=4s:when=1 drainit -- sh reads") + " &")
-					drainit := numberIn(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
+					drainit := harness.Number(t, c.WaitOut(`ready (\d+)\r?\n`)[1])
 					c.WantPrompt(0)
 					if !waitInTgkill(c, drainit, delay) {
 						return false

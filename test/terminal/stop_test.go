@@ -55,7 +55,7 @@ func startReader(c *console.Console, line string) (worker int) {
 func startInBackground(c *console.Console, line string) (worker int) {
 	c.T.Helper()
 	c.Enter(line + " &")
-	worker = numberIn(c.T, c.WaitOut(`ready (\d+)\r?\n`)[1])
+	worker = harness.Number(c.T, c.WaitOut(`ready (\d+)\r?\n`)[1])
 	c.WantPrompt(0)
 	return worker
 }

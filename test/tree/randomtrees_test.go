@@ -201,8 +201,7 @@ func (r *stopped) isInLimits(pid string) bool {
 func (r *stopped) above(id string) (all []string) {
 	lines := strings.Split(r.text, "\n") // each has the number of its line
 	level := func(n int) int { return len(lines[n]) - len(strings.TrimLeft(lines[n], " ")) }
-	n, err := strconv.Atoi(id)
-	harness.Must(r.t, err)
+	n := harness.Number(r.t, id)
 	for at, up := level(n-1), n-2; up >= 0; up-- {
 		if level(up) < at {
 			at = level(up)

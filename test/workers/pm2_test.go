@@ -38,7 +38,7 @@ setInterval(() => {}, 1000); record('ready');`
 			for file, text := range map[string]string{"app.js": app, "ecosystem.config.js": config} {
 				harness.Must(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
 			}
-			record := func() string { b, _ := os.ReadFile(filepath.Join(dir, "record")); return string(b) }
+			record := func() string { return harness.SoFar(filepath.Join(dir, "record")) }
 			p := harness.Run(t, harness.Launch{
 				Bin: harness.Repo("test/node/node_modules/.bin/pm2-runtime"), Dir: dir,
 				Args: []string{"start", "ecosystem.config.js"}, NoPID1: true,

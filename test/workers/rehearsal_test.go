@@ -56,7 +56,7 @@ func TestRehearsalWithWork(t *testing.T) {
 			s := newScene(t, shortJob)
 			command := tt.way.place(t, s)
 			args := append([]string{"plan", "--during", tt.during, "--check", tt.check},
-				append(words(tt.flags), append([]string{"--"}, command...)...)...)
+				append(harness.Words(tt.flags), append([]string{"--"}, command...)...)...)
 			r := harness.RunToEnd(t, harness.Launch{Args: args, Dir: s.dir, Env: s.env})
 			for _, pattern := range tt.says {
 				if !harness.Matches(pattern, r.Out) {

@@ -41,10 +41,7 @@ type scene struct {
 // finds the packages of test/node, none of which asks the network for anything.
 func newScene(t *testing.T, job time.Duration) *scene {
 	t.Helper()
-	// Not t.TempDir, whose names are too long for the sockets that some keep there.
-	dir, err := os.MkdirTemp("", "drainit-way-")
-	harness.Must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := harness.ShortDir(t)
 	s := &scene{dir: dir, record: filepath.Join(dir, "record"), job: job, port: harness.ReservePort(t)}
 	harness.Must(t, os.Symlink(harness.Repo("test/node/node_modules"), filepath.Join(dir, "node_modules")))
 	port := strconv.Itoa(s.port)
@@ -116,10 +113,7 @@ func (s *scene) bring(t *testing.T, text string) {
 }
 
 // lines is the record so far.
-func (s *scene) lines() string {
-	b, _ := os.ReadFile(s.record) // none yet is an empty one
-	return string(b)
-}
+func (s *scene) lines() string { return harness.SoFar(s.record) }
 
 // count counts the lines of the record that begin with a word.
 func (s *scene) count(word string) int {
@@ -172,10 +166,7 @@ func (s *scene) noteDone(t *testing.T, done func() bool) {
 }
 
 // logged is the log of a program that keeps one, so far.
-func (s *scene) logged() string {
-	b, _ := os.ReadFile(s.notes) // none yet is an empty one
-	return string(b)
-}
+func (s *scene) logged() string { return harness.SoFar(s.notes) }
 
 // input is what an init has as its standard input.
 type input struct {

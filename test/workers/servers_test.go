@@ -57,7 +57,7 @@ func nginxFile(s *scene) []byte {
 func slowDownload(t *testing.T, s *scene) {
 	t.Helper()
 	addr := "127.0.0.1:" + strconv.Itoa(s.port)
-	harness.WaitUntil(t, "nginx listens", func() bool { return dialable(addr) == nil })
+	harness.WaitUntil(t, "nginx listens", func() bool { return harness.Listens(addr) })
 	first, rest := make([]byte, 1000), download(t, addr)
 	if _, err := io.ReadFull(rest, first); err != nil {
 		t.Fatal(err)
@@ -95,14 +95,6 @@ func download(t *testing.T, addr string) io.Reader {
 	harness.Must(t, errors.Join(err, readErr))
 	t.Cleanup(func() { response.Body.Close() })
 	return response.Body
-}
-
-func dialable(addr string) error {
-	conn, err := net.DialTimeout("tcp", addr, harness.Patience)
-	if err != nil {
-		return err
-	}
-	return conn.Close()
 }
 
 // request asks the scene's server for an answer, which takes the job's time,
@@ -256,9 +248,7 @@ func prepareRabbitMQ(t *testing.T, s *scene) {
 
 // serverDir makes a folder that all can look into, which t.TempDir's parent does not allow.
 func serverDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("", "drainit-nginx-")
-	harness.Must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := harness.ShortDir(t)
 	harness.Must(t, errors.Join(os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "root"), 0o755)))
 	return dir
 }

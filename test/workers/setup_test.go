@@ -117,7 +117,7 @@ func clients(command string) func(t *testing.T, s *scene) {
 
 func queueInRq(t *testing.T, s *scene) {
 	harness.WaitUntil(t, "the queue answers",
-		func() bool { return dialable(s.redis) == nil || !s.init.Running() })
+		func() bool { return harness.Listens(s.redis) || !s.init.Running() })
 	s.ask(t, "rq enqueue --url redis://"+s.redis+"/0 rq_jobs.job")
 }
 
@@ -152,7 +152,7 @@ func startRedis(t *testing.T, s *scene) {
 	harness.Run(t, harness.Launch{
 		NoPID1: true, Bin: "redis-server",
 		Args: []string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", s.dir}})
-	harness.WaitUntil(t, "redis listens", func() bool { return dialable(s.redis) == nil })
+	harness.WaitUntil(t, "redis listens", func() bool { return harness.Listens(s.redis) })
 }
 
 // ask runs a client of the worker's to its end and returns what it printed.

@@ -211,17 +211,5 @@ func (w way) place(t *testing.T, s *scene) (command []string) {
 		harness.NeedRoot(t)
 		harness.Must(t, os.Chmod(s.dir, 0o777))
 	}
-	return words(start)
-}
-
-// words are those of a command in which single quotes hold one together.
-func words(command string) (all []string) {
-	for i, part := range strings.Split(command, "'") {
-		if i%2 == 1 {
-			all = append(all, part)
-		} else {
-			all = append(all, strings.Fields(part)...)
-		}
-	}
-	return all
+	return harness.Words(start)
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -92,7 +91,7 @@ func (c *Console) See(pattern string) (match []string) {
 }
 
 // Prompt waits for the shell's prompt, which shows the last exit status.
-func (c *Console) Prompt() int { c.T.Helper(); return number(c, c.See(`#(\d+)# `)) }
+func (c *Console) Prompt() int { c.T.Helper(); return harness.Number(c.T, c.See(`#(\d+)# `)[1]) }
 
 // WantPrompt waits for the next prompt and checks the exit status in it.
 func (c *Console) WantPrompt(want int) {
@@ -104,7 +103,10 @@ func (c *Console) WantPrompt(want int) {
 
 // Ready waits for a worker's line that says so and gives its pid, and returns
 // its pid in the test's namespace.
-func (c *Console) Ready() int { c.T.Helper(); return c.HostPid(number(c, c.See(`ready (\d+)\r?\n`))) }
+func (c *Console) Ready() int {
+	c.T.Helper()
+	return c.HostPid(harness.Number(c.T, c.See(`ready (\d+)\r?\n`)[1]))
+}
 
 // ShowJobs enters jobs until something has been shown after so many bytes, by it or with a
 // prompt. The shell may learn of the end or the stop of a job later than the test does, and
@@ -195,12 +197,4 @@ func (c *Console) WaitState(pid int, states string) {
 	c.T.Helper()
 	harness.WaitUntil(c.T, fmt.Sprintf("process %d is in one of the states %s", pid, states),
 		func() bool { return strings.IndexByte(states, harness.StateOf(pid)) >= 0 })
-}
-
-// number is the first group of a match.
-func number(c *Console, match []string) int {
-	c.T.Helper()
-	n, err := strconv.Atoi(match[1])
-	harness.Must(c.T, err)
-	return n
 }
