@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -64,33 +63,12 @@ const (
 	failed = "^" + atWork + quiet + `+(?:heartbeat quiet \[\] .*\n)*nack job-1 .*ShutdownError true\n` + atEnd
 )
 
-// specWays are the cases of the specification's section 10, for one start of the worker. Its own grace
-// period is 30 s by default, as in GS-003.
+// inPattern are the wire's calls in the patterns of testdata.
+var inPattern = strings.NewReplacer("WORKS", atWork, "QUIET", quiet, "RESUMED", resumed)
+
+// specWays are the cases of the specification for one start of the worker.
 func specWays(start string) []way {
-	const tooLong = harness.Patience
-	return each([]way{
-		{name: "GS-001, TERM", kept: onTheWire(drained)},
-		{name: "GS-002, INT", signal: syscall.SIGINT, kept: onTheWire(drained)},
-		{name: "GS-003, a job longer than the default limits", job: tooLong, word: "handed back",
-			kept: handedBack(30 * time.Second)},
-		{name: "GS-003, `OJS_GRACE_PERIOD=25s`", job: tooLong, env: "OJS_GRACE_PERIOD=25s",
-			word: "handed back", kept: handedBackIn25s},
-		{name: "GS-004, heartbeats in the drain", job: longJob,
-			kept: onTheWire("^" + atWork + quiet + "{3,}ack")},
-		{name: "GS-005, a job longer than 2 s", job: tooLong, env: "OJS_SHUTDOWN_GRACE_PERIOD=2s",
-			word: "handed back", kept: handedBack(2 * time.Second)},
-		{name: "GS-005, a worker that never exits", job: tooLong,
-			env: "OJS_SHUTDOWN_GRACE_PERIOD=2s STAY=1", status: 137,
-			word: "handed back", kept: handedBack(2 * time.Second)},
-		{name: "GS-R001, TSTP, CONT, TERM", begin: quietAndResume,
-			kept: onTheWire("^" + atWork + quiet + "{3,}" + resumed + "(?:" + atWork + ")?" +
-				quiet + "+ack")},
-		{name: "GS-R002, TERM twice", job: tooLong, again: true, status: 137, word: "abandoned",
-			kept: onTheWire("^" + atWork + quiet + "+$")},
-		{name: "GS-R003, jobs logged in the drain", job: 12 * time.Second, kept: logged},
-		{name: "GS-R004, not ready when quiet", alone: true, flags: "--health-addr 127.0.0.1:$PORT",
-			begin: notReady, kept: onTheWire(drained)},
-	}, func(w *way) {
+	return each(read("spec"), func(w *way) {
 		play := w.begin
 		w.name, w.start = w.name+": `"+start+"`", start
 		w.env = strings.TrimSpace("HEARTBEAT_MS=100 " + w.env)
@@ -110,7 +88,7 @@ func specWays(start string) []way {
 
 // onTheWire reports whether the worker's calls match a pattern.
 func onTheWire(pattern string) func(t *testing.T, s *scene) bool {
-	re := regexp.MustCompile(pattern)
+	re := regexp.MustCompile(inPattern.Replace(pattern))
 	return func(_ *testing.T, s *scene) bool { return re.MatchString(s.wire.lines()) }
 }
 

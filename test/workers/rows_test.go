@@ -1,7 +1,6 @@
 package workers
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,24 +87,26 @@ func (w *way) set(setting string) {
 	n, _ := strconv.Atoi(value)
 	texts := map[string]*string{
 		"start": &w.start, "env": &w.env, "uses": &w.uses, "flags": &w.flags, "dumbInit": &w.dumbInit,
-		"verdicts": &w.verdicts, "lost": &w.lost, "deaf": &w.deaf}
+		"verdicts": &w.verdicts, "lost": &w.lost, "deaf": &w.deaf, "word": &w.word}
+	durations := map[string]*time.Duration{"leaves": &w.leaves, "job": &w.job}
 	numbers := map[string]*int{"status": &w.status, "workers": &w.workers, "tells": &w.tells}
 	truths := map[string]*bool{
 		"uncounted": &w.uncounted, "inTurn": &w.inTurn, "late": &w.late, "waits": &w.waits,
-		"long": &w.long, "disconnects": &w.disconnects, "drains": &w.drains, "keeps": &w.keeps}
+		"long": &w.long, "disconnects": &w.disconnects, "drains": &w.drains, "keeps": &w.keeps,
+		"again": &w.again, "alone": &w.alone}
 	switch {
 	case texts[key] != nil:
 		*texts[key] = value
 	case numbers[key] != nil:
 		*numbers[key] = n
+	case durations[key] != nil:
+		*durations[key], _ = time.ParseDuration(value)
 	case truths[key] != nil:
 		*truths[key] = true
 	case key == "script":
 		w.script += "\n" + value
 	case key == "atOnce", key == "inLastCall":
 		w.restless = &restless{n, key == "atOnce"}
-	case key == "leaves":
-		w.leaves, _ = time.ParseDuration(value)
 	case key == "signal":
 		sig, _ := signals.Parse(value)
 		w.signal = syscall.Signal(sig)
@@ -122,10 +123,8 @@ func (w *way) set(setting string) {
 		w.begin = doing(name, arg)
 	case key == "prepare":
 		w.prepare = doing(name, arg)
-	case key == "kept" && name == "gives":
-		w.kept = gives(arg)
 	case key == "kept":
-		w.kept = called(keptBy, name)
+		w.kept = keeping(name, arg)
 	case key != "":
 		panic(setting)
 	}
@@ -143,13 +142,29 @@ func called[T any](all map[string]T, name string) T {
 var keptBy = map[string]func(*testing.T, *scene) bool{
 	"noneSignalled": noneSignalled, "daemonLast": daemonLast, "answeredWhole": answeredWhole,
 	"bothAnswered": bothAnswered, "inSevenSteps": inSevenSteps, "downloaded": downloaded,
-	"stopOfRabbitMQ": stopOfRabbitMQ, "redisOutlivedTheJob": redisOutlivedTheJob, "renewed": renewed}
+	"stopOfRabbitMQ": stopOfRabbitMQ, "redisOutlivedTheJob": redisOutlivedTheJob, "renewed": renewed,
+	"drained": onTheWire(drained), "logged": logged, "handedBackIn25s": handedBackIn25s}
+
+// keeping is what has this name, and may take an argument.
+func keeping(name, arg string) func(*testing.T, *scene) bool {
+	switch name {
+	case "gives":
+		return gives(arg)
+	case "onTheWire":
+		return onTheWire(arg)
+	case "handedBack":
+		limit, _ := time.ParseDuration(arg)
+		return handedBack(limit)
+	}
+	return called(keptBy, name)
+}
 
 var doings = map[string]func(*testing.T, *scene){
 	"prefer": prefer, "stopThreads": stopThreads, "goCaches": goCaches, "hiddenBash": hiddenBash,
 	"request": request, "requestTwice": requestTwice, "buildBare": buildBare, "goApp": goApp, "nginx": nginx,
 	"slowDownload": slowDownload, "prepareRabbitMQ": prepareRabbitMQ, "startRabbitMQ": startRabbitMQ,
 	"startRedis": startRedis, "redisInside": redisInside, "queueInRq": queueInRq,
+	"quietAndResume": quietAndResume, "notReady": notReady,
 }
 
 // doing is what has this name, and may take an argument.
