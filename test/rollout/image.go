@@ -3,7 +3,6 @@ package rollout
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +21,6 @@ var programs = []string{"/bin/sh", "node", "tini", "dumb-init", "catatonit"}
 
 // writeImage writes image.tar, in the form that docker save gives it. The folder has drainit already.
 func writeImage(dir string, programs ...string) error {
-	type object = map[string]any
 	var layer, saved bytes.Buffer
 	err := engines.WriteTar(&layer, func(r *engines.Rootfs) {
 		for _, program := range programs {
@@ -34,21 +32,16 @@ func writeImage(dir string, programs ...string) error {
 			r.Text(name, text)
 		}
 	})
-	config, err2 := json.Marshal(object{
-		"architecture": runtime.GOARCH,
-		"os":           "linux",
-		"config": object{"Entrypoint": []string{"/drainit", "--pause"},
-			"Env": []string{"PATH=" + os.Getenv("PATH")}},
-		"rootfs": object{"type": "layers", "diff_ids": []string{fmt.Sprintf("sha256:%x",
-			sha256.Sum256(layer.Bytes()))}},
-	})
-	manifest, err3 := json.Marshal([]object{{"Config": "config.json", "RepoTags": []string{image},
-		"Layers": []string{"layer.tar"}}})
-	err4 := engines.WriteTar(&saved, func(r *engines.Rootfs) {
-		r.Text("config.json", string(config))
-		r.Text("manifest.json", string(manifest))
+	config := fmt.Sprintf(`{"architecture": %q, "os": "linux",
+		"config": {"Entrypoint": ["/drainit", "--pause"], "Env": [%q]},
+		"rootfs": {"type": "layers", "diff_ids": ["sha256:%x"]}}`,
+		runtime.GOARCH, "PATH="+os.Getenv("PATH"), sha256.Sum256(layer.Bytes()))
+	manifest := fmt.Sprintf(`[{"Config": "config.json", "RepoTags": [%q], "Layers": ["layer.tar"]}]`, image)
+	err2 := engines.WriteTar(&saved, func(r *engines.Rootfs) {
+		r.Text("config.json", config)
+		r.Text("manifest.json", manifest)
 		r.Text("layer.tar", layer.String())
 	})
-	return errors.Join(err, err2, err3, err4, os.WriteFile(filepath.Join(dir, "image.tar"),
+	return errors.Join(err, err2, os.WriteFile(filepath.Join(dir, "image.tar"),
 		saved.Bytes(), 0o600))
 }

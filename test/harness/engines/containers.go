@@ -3,13 +3,14 @@ package engines
 
 import (
 	"debug/elf"
+	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,9 +76,7 @@ func (e Podman) end() {
 	}
 	// The process with which podman holds a user's namespaces. Root needs none.
 	if text, err := os.ReadFile(filepath.Join(e.Dir, "tmp/pause.pid")); err == nil {
-		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		harness.Must(e.T, err)
-		harness.Kill(e.T, pid, syscall.SIGKILL)
+		harness.Kill(e.T, harness.Number(e.T, string(text)), syscall.SIGKILL)
 	}
 	harness.RemoveCgroups(e.T, e.Cgroup())
 	for pod := range strings.FieldsSeq(pods) { // where kube play makes them
@@ -166,19 +165,20 @@ const anyUser = 65532
 func StartRunc(t *testing.T, args []string, env ...string) RuncContainer {
 	harness.NeedRoot(t)
 	harness.Need(t, "runc")
-	binds := [][3]string{{harness.DrainitBin, "/drainit", "ro"}, {harness.WorkerBin, "/worker", "ro"},
-		{staticBusybox(t), "/busybox", "ro"}}
-	dir := t.TempDir()
+	busybox, dir := staticBusybox(t), t.TempDir()
 	c := RuncContainer{nil, filepath.Join(dir, "state"),
 		fmt.Sprintf("draintest-%d-%d", os.Getpid(), started.Add(1))}
 	harness.Must(t, os.MkdirAll(filepath.Join(dir, "bundle/rootfs"), 0o755))
 	// Registered first, so that it comes after the end of what runc has started.
 	t.Cleanup(func() { harness.OutputOf(t, c.runc("delete", "--force", c.id)) })
 	c.Init = harness.Run(t, harness.Launch{Cmd: func(marker string) *exec.Cmd {
-		config, err := json.Marshal(c.config(args,
-			append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", marker}, env...), binds))
-		harness.Must(t, err)
-		harness.WriteFile(t, filepath.Join(dir, "bundle/config.json"), string(config))
+		command, err := json.Marshal(args)
+		variables, err2 := json.Marshal(append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", marker}, env...))
+		harness.Must(t, errors.Join(err, err2))
+		config := strings.NewReplacer("USER", fmt.Sprint(anyUser), "ARGS", string(command),
+			"ENV", string(variables), "DRAINIT", harness.DrainitBin, "WORKER", harness.WorkerBin,
+			"BUSYBOX", busybox, "CGROUP", "/"+c.id).Replace(runcConfig)
+		harness.WriteFile(t, filepath.Join(dir, "bundle/config.json"), config)
 		return c.runc("run", "--bundle", filepath.Join(dir, "bundle"), c.id)
 	}})
 	return c
@@ -188,36 +188,11 @@ func (c RuncContainer) runc(args ...string) *exec.Cmd {
 	return exec.Command("runc", append([]string{"--root", c.state}, args...)...)
 }
 
-type object = map[string]any
-
-// config is the config.json of the OCI runtime specification. The mounts are the least that an image
-// needs, and the binds.
-func (c RuncContainer) config(args, env []string, binds [][3]string) object {
-	mounts := []object{
-		{"destination": "/proc", "type": "proc", "source": "proc"},
-		{"destination": "/dev", "type": "tmpfs", "source": "tmpfs",
-			"options": []string{"nosuid", "mode=755", "size=64k"}},
-		{"destination": "/dev/pts", "type": "devpts", "source": "devpts",
-			"options": []string{"newinstance", "ptmxmode=0666", "mode=0620"}},
-	}
-	for _, b := range binds {
-		mounts = append(mounts, object{"source": b[0], "destination": b[1], "type": "bind",
-			"options": []string{"rbind", b[2]}})
-	}
-	return object{
-		"ociVersion": "1.0.2",
-		"process": object{"user": object{"uid": anyUser, "gid": anyUser}, "args": args, "env": env,
-			"cwd": "/", "noNewPrivileges": true},
-		"root":   object{"path": "rootfs", "readonly": true},
-		"mounts": mounts,
-		"linux": object{
-			"namespaces": []object{{"type": "pid"}, {"type": "mount"}, {"type": "ipc"}, {"type": "uts"},
-				{"type": "network"}},
-			"cgroupsPath": "/" + c.id,
-			"resources":   object{"devices": []object{{"allow": false, "access": "rwm"}}},
-		},
-	}
-}
+// runcConfig is a config.json of the OCI runtime specification. The mounts are the least that an image needs,
+// and the programs.
+//
+//go:embed runc.json
+var runcConfig string
 
 // Exec starts a process in the container, as a hook or a probe of Kubernetes is
 // started: it has no parent there.
