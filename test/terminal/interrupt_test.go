@@ -8,6 +8,7 @@ import (
 
 	"drainit/test/harness"
 	"drainit/test/harness/console"
+	"drainit/test/harness/rows"
 )
 
 // Whatever is above drainit, the session's leader or PID 1 itself.
@@ -108,54 +109,22 @@ func TestTTYCtrlCEndsAScript(t *testing.T) {
 	}
 }
 
-// Workers that INT ends, and a shell that is sent TERM in its place.
-const (
-	endsByINT  = "exec worker listen -catch USR1"
-	endsByTERM = "echo ready $$; sleep 1000; true"
-)
-
-// endings are how drainit ends by what it was asked and by how its worker ends. PID 1 exits.
-var endings = map[string]struct {
-	flags    string
-	command  string
-	ask      unix.Signal
-	signaled bool // drainit itself dies of INT
-	status   int
-}{
-	"PID 1":                       {"", endsByINT, unix.SIGINT, false, 130},
-	"PID 1, a shell":              {"", endsByTERM, unix.SIGINT, false, 143},
-	"dies of INT":                 {"", endsByINT, unix.SIGINT, true, 130},
-	"dies of TERM":                {"", endsByINT, unix.SIGTERM, false, 143},
-	"a shell":                     {"", endsByTERM, unix.SIGINT, true, 130},
-	"a successor that dies of it": {"", "perl -e '" + reraises + "'; true", unix.SIGINT, true, 130},
-	"a successor that exits": {"", "worker listen -catch INT -end INT -exit 7; true",
-		unix.SIGINT, false, 7},
-	"the worker alone":  {"-c", endsByINT, unix.SIGINT, true, 130},
-	"the group":         {"-g", endsByINT, unix.SIGINT, true, 130},
-	"rewritten":         {"-r INT:HUP", endsByINT, unix.SIGINT, true, 130},
-	"remapped":          {"-e 130", endsByINT, unix.SIGINT, false, 0},
-	"a shell, remapped": {"-e 143", endsByTERM, unix.SIGINT, false, 0},
-	"exits with 130": {"", "exec worker listen -catch INT -end INT -exit 130",
-		unix.SIGINT, false, 130},
-	"is killed":                  {"--grace 200ms", "exec worker listen -catch INT", unix.SIGINT, false, 137},
-	"dies of INT from elsewhere": {"", "kill -INT $$", 0, false, 130},
-}
-
 func TestTTYWhoEndsByInterruptItself(t *testing.T) {
 	harness.Usual(t)
 	t.Parallel()
-	for name, e := range endings {
-		t.Run(name, func(t *testing.T) {
+	for _, row := range rows.Read(t, "testdata/endings.tsv", 6) {
+		t.Run(row[0], func(t *testing.T) {
 			t.Parallel()
-			args := append(strings.Fields(e.flags), "--", "sh", "-c", e.command)
-			c := console.At(t, harness.Launch{NoPID1: !strings.HasPrefix(name, "PID 1"), Args: args})
-			if e.ask != 0 {
+			args := append(strings.Fields(row[1]), "--", "sh", "-c",
+				strings.ReplaceAll(row[2], "RERAISES", reraises))
+			c := console.At(t, harness.Launch{NoPID1: !strings.HasPrefix(row[0], "PID 1"), Args: args})
+			if row[3] != "" {
 				c.Ready()
-				c.Signal(e.ask)
+				c.Signal(map[string]unix.Signal{"INT": unix.SIGINT, "TERM": unix.SIGTERM}[row[3]])
 			}
-			c.WantExit(e.status)
-			if c.Status.Signaled() != e.signaled {
-				t.Errorf("ended by a signal: %t, want %t", c.Status.Signaled(), e.signaled)
+			c.WantExit(harness.Number(t, row[4]))
+			if byINT := row[5] != ""; c.Status.Signaled() != byINT {
+				t.Errorf("ended by a signal: %t, want %t", c.Status.Signaled(), byINT)
 			}
 			c.WantNothingLeft()
 		})

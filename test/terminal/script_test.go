@@ -11,6 +11,7 @@ import (
 
 	"drainit/test/harness"
 	"drainit/test/harness/console"
+	"drainit/test/harness/rows"
 )
 
 // scripts are what a script runs before it goes on to use the terminal itself.
@@ -18,7 +19,8 @@ var scripts = map[string]struct {
 	command string
 	talk    func(c *console.Console)
 }{
-	"read": {`sh -c 'read x; echo it was $x'`, says("abc", `it was abc`)},
+	"read": {`sh -c 'read x; echo it was $x'`,
+		func(c *console.Console) { c.Enter("abc"); c.See(`it was abc`) }},
 	"background children": {`sh -c 'read x; sleep 0.1 & exit 0'`,
 		func(c *console.Console) { c.Enter("abc") }},
 	"bash":                  {bashInside, func(c *console.Console) { c.See(`inner% `); inShell(c) }},
@@ -59,44 +61,6 @@ func TestTTYScriptGoesOnUsingTheTerminal(t *testing.T) {
 	}
 }
 
-// pipelines are command lines with pipelines in the worker and around drainit, where
-// UNDER stands for it: what a person types into them and sees.
-var pipelines = map[string]struct {
-	line   string
-	talk   func(c *console.Console)
-	status int
-}{
-	"in the worker":         {`UNDER sh -c 'yes | head -1; exit 4'`, sees(`^y\r\n`), 4},
-	"cut off":               {`UNDER yes | head -1; (exit ${PIPESTATUS[0]})`, sees(`^y\r\n`), 141},
-	"through":               {`seq 20000 | UNDER cat | tail -1`, sees(`^20000\r\n`), 0},
-	"two of them":           {`UNDER echo x1x | UNDER sed s/1/2/`, sees(`^x2x\r\n`), 0},
-	"its own end of file":   {`UNDER sh -c 'exec 1>&-; sleep 0.1; exit 4' | cat`, nothing, 0},
-	"into a pager":          {`UNDER seq 500 | less`, pages, 0},
-	"a pager as the worker": {`seq 500 | UNDER less`, pages, 0},
-	"a pager in the worker": {"UNDER sh -c 'seq 500 | less'", pages, 0},
-	"reads the terminal":    {`UNDER sh -c 'read x; echo $x' | sed s/b/B/`, says("abc", `^aBc\r\n`), 0},
-	"by its name": {`echo x1x | UNDER sh -c 'read y </dev/tty; read x; echo $y $x' | cat`,
-		says("abc", `^abc x1x\r\n`), 0},
-	"in a substitution": {`echo got $(UNDER sh -c 'read x; echo $x')`, says("abc", `^got abc\r\n`), 0},
-	"in a subshell":     {`(UNDER sh -c 'read x; echo got $x'; exit 4)`, says("abc", `^got abc\r\n`), 4},
-	"in a loop": {`for n in 1 2 3; do UNDER sh -c "read x; echo got \$x $n"; done`, func(c *console.Console) {
-		for _, n := range []string{"1", "2", "3"} {
-			says("abc", `^got abc `+n)(c)
-		}
-	}, 0},
-}
-
-func nothing(*console.Console) {}
-
-func sees(pattern string) func(c *console.Console) {
-	return func(c *console.Console) { c.T.Helper(); c.See(pattern) }
-}
-
-// says enters a line and sees what is made of it.
-func says(line, pattern string) func(c *console.Console) {
-	return func(c *console.Console) { c.T.Helper(); c.Enter(line); c.See(pattern) }
-}
-
 func pages(c *console.Console) {
 	c.See(`20`)
 	inPager(c)
@@ -105,10 +69,24 @@ func pages(c *console.Console) {
 func TestTTYPipelinesFindNoDifference(t *testing.T) {
 	harness.Need(t, "bash", "less")
 	t.Parallel()
-	for name, p := range pipelines {
-		t.Run(name, func(t *testing.T) {
+	for _, row := range rows.Read(t, "testdata/pipelines.tsv", 7) {
+		typed, seen := row[3], row[4:]
+		talk := func(c *console.Console) {
+			for _, pattern := range seen {
+				switch {
+				case pattern == "pages":
+					pages(c)
+				case typed != "" && pattern != "":
+					c.Enter(typed)
+					c.See(pattern)
+				case pattern != "":
+					c.See(pattern)
+				}
+			}
+		}
+		t.Run(row[0], func(t *testing.T) {
 			console.Beside(t, func(t *testing.T, under string) {
-				talkAtShell(t, strings.ReplaceAll(p.line, "UNDER ", under), p.talk, p.status)
+				talkAtShell(t, strings.ReplaceAll(row[1], "UNDER ", under), talk, harness.Number(t, row[2]))
 			})
 		})
 	}
