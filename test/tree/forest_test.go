@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
+	"drainit/test/harness/rows"
 )
 
-// script is what a shell does with its children. In it, @ stands for all of them, in the background; %
-// for all but the last in the background; and a $ at its end for the last one, in the foreground.
+// script is what a shell does with its children: the files in testdata/forest say how it is written.
 type script struct{ name, text string }
 
 // The kinds of members beside jobs and helpers, which have no children: all others have one at least.
@@ -29,53 +29,16 @@ var (
 	rhythms = harness.Words("idle idle busy critical")
 	// The first two are on any Debian. Without the others the same seed makes another tree.
 	shells  = []string{"bash", "dash", "mksh", "lksh", "posh", "zsh", "yash", "ksh93", "busybox sh"}
-	scripts = []script{
-		{"no trap", "@wait\n"},
-		{"foreground", "%$"},
-		{"foreground, with a trap", "trap 'note got; exit 0' TERM\n%$"},
-		{"passes on", "trap 'note got; kill $p; wait; exit' TERM\n@wait\nwait\n"},
-		{"passes on, and the last is in the foreground", "trap 'note got; kill $p; wait; exit' TERM\n%$"},
-		{"passes on and leaves", "trap 'note got; kill $p; exit' TERM\n@wait\n"},
-		{"guards itself", "trap 'note got; trap \"\" TERM; kill $p; wait; exit' TERM\n@wait\n"},
-		{"guards itself and signals its group",
-			"trap 'note got; trap \"\" TERM; kill_group; wait; exit' TERM\n@wait\n"},
-		{"guards itself, above the foreground",
-			"trap 'note got; trap \"\" TERM; kill $p; wait; exit' TERM\n%$"},
-		{"signals its group", "trap 'note got; trap - TERM; kill_group' TERM\n@wait\n"},
-		{"signals its group again", "trap 'trap : TERM; note got; kill_group; wait; exit' TERM\n@wait\n"},
-		{"at its exit", "trap 'note got; kill $p; wait' EXIT\n@wait\n"},
-		{"execs", "trap 'note got; exec perl member.pl ID ctl idle 50 $p' TERM\n@wait\n"},
-		{"execs and leaves", "trap 'note got; exec perl member.pl ID ctl_leaves idle 50 $p' TERM\n@wait\n"},
-		{"by a helper", "trap 'note got; (sleep 0.03; kill $p) & exit' TERM\n@wait\n"},
-		{"one after the other",
-			"trap 'note got; for c in $p; do kill $c; wait $c; sleep 0.1; done; exit' TERM\n@wait\n"},
-		{"one, and then the jobs by pid files", `trap 'note got; set -- $p; kill $1; wait $1; sleep 0.2
-			for j in JOBS; do kill $(cat $j.pid); done
-			for j in JOBS; do while kill -0 $(cat $j.pid); do sleep 0.1; done; done; exit' TERM
-@wait
-`},
-		{"works first", "trap 'note got; sleep 0.2; kill $p; wait; exit' TERM\n@wait\n"},
-		{"becomes its child", "%exec $"},
-		{"timeout", "%/usr/bin/timeout 99 $"},
-		{"timeout in the foreground", "%/usr/bin/timeout --foreground 99 $"},
-		{"in a session", "%/usr/bin/setsid -w $"},
-		{"ignores it", "trap '' TERM\n@wait\n"},
-		{"asks by a pipe",
-			"trap 'note got; echo >ID.stop; exit' TERM\n@perl member.pl IDserver server idle 100 ID.stop " +
-				"& wait\n"},
-		{"reads what the last writes", "%perl member.pl IDreader reader idle 100"},
-		{"reads what the last writes, with a trap",
-			"trap 'note got; exit 0' TERM\n%perl member.pl IDreader reader idle 100"},
-	}
-	// These need tini and dumb-init.
-	inits = []script{
-		{"tini", "%exec tini -s -- $"},
-		{"tini -g", "%exec tini -s -g -- $"},
-		{"tini -g below a shell", "%tini -s -g -- $"},
-		{"dumb-init", "%exec dumb-init $"},
-		{"dumb-init -c below a shell", "%dumb-init -c $"},
-	}
+	scripts = readScripts("scripts")
+	inits   = readScripts("inits") // which need tini and dumb-init
 )
+
+func readScripts(file string) (all []script) {
+	for _, row := range rows.Read(rows.AtStart{}, "testdata/forest/"+file+".tsv", 2) {
+		all = append(all, script{row[0], row[1]})
+	}
+	return all
+}
 
 // forest makes random trees from a seed.
 type forest struct {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"drainit/test/harness"
+	"drainit/test/harness/rows"
 )
 
 // What was there before the stop waits for a worker that is not to be seen.
@@ -68,48 +69,31 @@ func untold(t *testing.T, p *harness.Init) {
 // process that lives waits for the last call or the final one.
 func TestKernelThatTellsNoHandlers(t *testing.T) {
 	listen := harness.WorkerBin + " listen -drain 200ms -exit 7"
-	for name, tt := range map[string]struct {
-		command []string
-		status  int
-		late    bool
-	}{
-		"a program":            {[]string{"sh", "-c", "exec " + listen}, 7, false},
-		"sh -c 'app; exit $?'": {[]string{"sh", "-c", listen + "; exit $?"}, 7, false},
-		"bash -c 'app & wait'": {[]string{"bash", "-c", listen + "& wait"}, 7, false},
-		"sh -c 'sh -c \"app; true\"; true'": {[]string{"sh", "-c", "sh -c '" + listen + "; true'; true"},
-			7, false},
-		"npm, whose shell dies": {[]string{"npm", "exec", "-c", listen + "; exit $?"}, 7,
-			false},
-		"a trap, and app in the foreground": {[]string{"bash", "-c", "trap : TERM; " + listen +
-			"; exit $?"}, 7, true},
-		"dash, likewise": {[]string{"dash", "-c", "trap : TERM; " + listen +
-			"; exit $?"}, 7, true},
-		"a trap that passes it on": {[]string{"bash", "-c",
-			listen + " & trap 'kill $!' TERM; wait $!; wait $!"}, 7, false},
-		"a program that handles it, above app": {[]string{"perl", "-e",
-			`$SIG{TERM} = sub { }; system @ARGV; exit $? >> 8`, "sh", "-c", "exec " + listen}, 7, true},
-	} {
+	for _, row := range rows.Read(t, "testdata/untold.tsv", 8) {
+		name, late := row[0], row[1] != ""
+		words := strings.TrimRight(strings.Join(row[2:], "\t"), "\t")
+		command := strings.Split(strings.ReplaceAll(words, "LISTEN", listen), "\t")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			harness.Need(t, tt.command[0])
-			if tt.late {
+			harness.Need(t, command[0])
+			if late {
 				harness.Full(t)
 			}
 			p := harness.Run(t, harness.Launch{Args: harness.Line([]string{"-v", "--grace", "5s"},
-				tt.command...)})
+				command...)})
 			p.WaitOut(`^ready`)
 			untold(t, p)
 			p.Signal(syscall.SIGTSTP)
 			p.WaitErr(`quiet has no effect: SIGTSTP was sent to no process, since which of them handle it ` +
 				`is unknown: this kernel does not tell`)
 			p.Signal(syscall.SIGTERM)
-			p.WantExit(tt.status)
+			p.WantExit(7)
 			p.WantCount("got SIGTERM", 1)
 			p.WantCount("drained", 1)
 			p.WantLogged(`"msg":"this kernel does not tell which signals a process handles: drainit signals`,
 				1)
 			p.WantLogged(`sent SIGTERM to .*: (the grace period is nearly over|the kill is near)`,
-				map[bool]int{true: 1}[tt.late])
+				map[bool]int{true: 1}[late])
 			p.WantLogged(harness.KillLine, 0)
 			p.WantNothingLeft()
 		})

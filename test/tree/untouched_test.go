@@ -2,7 +2,6 @@ package tree
 
 import (
 	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/test/harness"
+	"drainit/test/harness/rows"
 )
 
 var trials = flag.Int("trials", 0, "make so many trials of who is called untouched, and not some dozens")
@@ -140,10 +140,7 @@ func (r *trialRun) run(way, mode string, children int, grace string) {
 	}
 	p := harness.Run(t,
 		harness.Launch{Args: harness.Line([]string{"-v", "--log-format=json", "--grace", grace}, command...)})
-	record := func() string {
-		b, _ := os.ReadFile(file) // none yet is an empty one
-		return string(b)
-	}
+	record := func() string { return harness.SoFar(file) }
 	harness.WaitUntil(t, "all children are ready", func() bool {
 		text := record()
 		return strings.Count(text, "ready ") == children && strings.Contains(text, "parent\n")
@@ -205,19 +202,15 @@ type childKind struct {
 }
 
 // childKinds are the programs whose threads sleep, wake up or compute in every way.
-var childKinds = []childKind{
-	{"python, handler", "python3 child.py handler 0", true, true, 10},
-	{"python, 20 threads", "python3 child.py handler 20", false, false, 10},
-	{"python, 100 threads", "python3 child.py handler 100", false, false, 4},
-	{"python, sigwait in a thread", "python3 child.py sigwait 0", false, false, 10},
-	{"python, sigwait and 100 threads", "python3 child.py sigwait 100", false, false, 4},
-	{"python, signalfd", "python3 child.py signalfd 0", true, false, 10},
-	{"node, http server", "node child.js http", false, false, 10},
-	{"node, 10 ms timer", "node child.js timer", false, false, 10},
-	{"go", "", false, false, 10},
-	{"java", "", false, false, 4},
-	{"perl", "perl child.pl", true, true, 10},
-	{"python, busy", "python3 child.py busy 0", false, false, 2},
+var childKinds = readKinds()
+
+func readKinds() (all []childKind) {
+	for _, row := range rows.Read(rows.AtStart{}, "testdata/untouched/kinds.tsv", 4) {
+		children, _ := strconv.Atoi(row[2])
+		is := func(word string) bool { return strings.Contains(row[3], word) }
+		all = append(all, childKind{row[0], row[1], is("idle"), is("usual"), children})
+	}
+	return all
 }
 
 func (k childKind) start(t *testing.T) []string {
