@@ -3,7 +3,6 @@ package platform
 
 import (
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"drainit/test/harness"
 	"drainit/test/harness/engines"
+	"drainit/test/harness/rows"
 )
 
 // engine runs containers: Docker, or podman, whose commands are the same.
@@ -74,59 +74,36 @@ func (e engine) take(t *testing.T, p *harness.Init, name, steps string) {
 	}
 }
 
-// life is what a person or a script does with an engine's commands to a container that has drainit
-// as its first process.
-type life struct {
-	name, flags     string // of the engine
-	drainit, worker string // flags of drainit and of `worker listen`
-	steps           string
-	status          int
-	gots            string        // what the worker got, or empty if that is not the same everywhere
-	logged          string        // drainit's line
-	atLeast         time.Duration // how long the steps take
-}
+// life is a row of the lives of a container.
+type life []string
 
-var quietAndBack = life{"quiet and back", "", "", "-catch TSTP,CONT,TERM,USR1 -end USR1",
-	"kill TSTP, got SIGTSTP, status quiet, kill CONT, got SIGCONT, status running, kill TERM, got " +
-		"SIGTERM, status draining, kill USR1",
-	0, "got SIGTSTP, got SIGCONT, got SIGTERM, got SIGUSR1", `stopped after`, 0}
-
-var lives = []life{
-	quietAndBack,
-	{"stop", "", "", "-catch all -drain 300ms -exit 3", "stop", 3, "got SIGTERM", `exited with status 3`, 0},
-	{"stop twice", "", "", "-drain 1h", "kill TERM, got SIGTERM, later, stop", 137, "got SIGTERM",
-		`second stop signal, force-stop: killing worker`, 0},
-	{"a pause in a drain", "", "", "-catch TERM,USR1 -end USR1",
-		"kill TERM, got SIGTERM, pause, unpause, kill USR1",
-		0, "got SIGTERM, got SIGUSR1", `stopped after`, 0},
-	// The engine kills, and only the first line of the drain can say what was wrong.
-	{"a stop shorter than the grace", "", "", "-drain 1h", "stop", 137, "got SIGTERM",
-		`what still runs after 35s is killed`, 9 * time.Second},
-	{"a stop longer than the grace", "", "--grace 1s", "-drain 1h", "stop", 137, "got SIGTERM",
-		`grace period of 1s over: killing worker`, time.Second},
-	{"in the host's namespace", "--pid host", "", "-catch TSTP,TERM",
-		"drainit quiet, got SIGTSTP, status quiet, kill TERM",
-		0, "got SIGTSTP, got SIGTERM", `stopped after`, 0},
-	// There podman stop signals each process by itself.
-	{"stop in the host's namespace", "--pid host", "", "-drain 300ms", "stop", 0, "", `stopped after`, 0},
+func lives(t *testing.T) (all []life) {
+	t.Helper()
+	for _, row := range rows.Read(t, "testdata/lives.tsv", 9) {
+		all = append(all, row)
+	}
+	return all
 }
 
 func (l life) run(t *testing.T, e engine) {
 	t.Parallel()
-	command := append([]string{"/drainit"}, strings.Fields(l.drainit)...)
-	command = append(append(command, "--", "/worker", "listen"), strings.Fields(l.worker)...)
-	p, name := e.run(t, strings.Fields(l.flags), command...)
+	flags, drainit, worker, steps, gots, logged := l[1], l[2], l[3], l[4], l[7], l[8]
+	p, name := e.run(t, strings.Fields(flags),
+		strings.Fields("/drainit "+drainit+" -- /worker listen "+worker)...)
 	p.WaitOut(`^ready`)
 	began := time.Now()
-	e.take(t, p, name, l.steps)
-	harness.WantTookAtLeast(t, began, l.atLeast)
-	p.WantExit(l.status)
-	if l.gots != "" {
-		p.WantGots(strings.Split(l.gots, ", ")...)
+	e.take(t, p, name, steps)
+	atLeast, err := time.ParseDuration(l[6])
+	harness.Must(t, err)
+	status := harness.Number(t, l[5])
+	harness.WantTookAtLeast(t, began, atLeast)
+	p.WantExit(status)
+	if gots != "" {
+		p.WantGots(strings.Split(gots, ", ")...)
 	}
-	p.WantCount("drained", map[bool]int{true: 0, false: 1}[l.status == 137])
-	p.WantLogged(l.logged, 1)
-	if !strings.Contains(l.logged, "killing ") {
+	p.WantCount("drained", map[bool]int{true: 0, false: 1}[status == 137])
+	p.WantLogged(logged, 1)
+	if !strings.Contains(logged, "killing ") {
 		p.WantLogged(harness.KillLine, 0)
 	}
 }
@@ -134,16 +111,16 @@ func (l life) run(t *testing.T, e engine) {
 func TestDocker(t *testing.T) {
 	t.Parallel()
 	e := docker(t)
-	for _, l := range lives {
-		t.Run(l.name, func(t *testing.T) { l.run(t, e) })
+	for _, l := range lives(t) {
+		t.Run(l[0], func(t *testing.T) { l.run(t, e) })
 	}
 }
 
 func TestPodman(t *testing.T) {
 	t.Parallel()
 	e := podman(engines.StartPodman(t, 0, "", ""))
-	for _, l := range lives {
-		t.Run(l.name, func(t *testing.T) { l.run(t, e) })
+	for _, l := range lives(t) {
+		t.Run(l[0], func(t *testing.T) { l.run(t, e) })
 	}
 }
 
@@ -151,7 +128,7 @@ func TestMain(m *testing.M) { harness.Main(m) }
 
 // A user's own podman: root in the container is that user, and may do no more than he.
 func TestPodmanRootless(t *testing.T) {
-	quietAndBack.run(t, podman(engines.StartPodman(t, harness.OwnUID(), "", "")))
+	lives(t)[0].run(t, podman(engines.StartPodman(t, harness.OwnUID(), "", "")))
 }
 
 // In place of catatonit: podman calls it as `/run/podman-init -- COMMAND`. What a program prints is
@@ -216,8 +193,7 @@ func runPod(t *testing.T, e engines.Podman, pausedByDrainit bool) {
 	e.Ask("run", "--detach", "--pod", "pod", "--name", "bare", engines.Image, "/worker", "listen")
 	infra := e.Ask("pod", "inspect", "--format", "{{.InfraContainerID}}", "pod")
 	if pausedByDrainit {
-		pid, err := strconv.Atoi(e.Ask("inspect", "--format", "{{.State.Pid}}", infra))
-		harness.Must(t, err)
+		pid := harness.Number(t, e.Ask("inspect", "--format", "{{.State.Pid}}", infra))
 		harness.WaitUntil(t, "drainit pauses", func() bool { return harness.Comm(pid) == "drainit:pause" })
 	}
 	verb := func(name string, status int, answer string, args ...string) {

@@ -13,6 +13,7 @@ import (
 
 	"drainit/test/harness"
 	"drainit/test/harness/cgroup"
+	"drainit/test/harness/rows"
 )
 
 // manager is a systemd that manages units of a user. It kills, restarts and
@@ -38,10 +39,8 @@ func startSystemd(t *testing.T) manager {
 	t.Helper()
 	harness.NeedRoot(t)
 	harness.Need(t, "systemctl", "nsenter")
-	dir, err := os.MkdirTemp("", "systemd-") // t.TempDir's names are too long for a socket
-	harness.Must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	for _, u := range units {
+	dir := harness.ShortDir(t)
+	for _, u := range units(t) {
 		u.write(t, dir)
 	}
 	m := manager{dir: dir}
@@ -104,45 +103,28 @@ type unit struct {
 	logged []string // how many lines of the log match
 }
 
-var units = []unit{
-	// The stop of a quiet worker behind a legacy start script: signalled once, and by drainit. systemd
-	// sends CONT right after TERM: that must not end the quiet phase.
-	{"stops", `WORKER -catch HUP,TSTP,CONT,TERM -drain 300ms; exit $?`, nil,
-		"reload, 1 ^got SIGHUP$, TSTP, 1 ^got SIGTSTP$, stop", "inactive success",
-		[]string{"1 ^got SIGTERM$", "1 ^drained$", "1 what still runs after 1m20s", "0 running again",
-			"0 " + harness.KillLine}},
-	// Death by TERM is no failure where the worker is systemd's own child, and none here.
-	{"dies", `echo ready; exec sleep 1000`, nil, "stop", "inactive success",
-		[]string{`1 sleep\[\d+\] died of SIGTERM; exit status 143"`}},
-	{"outside", `echo ready; exec sleep 1000`, []string{"RestartSec=100ms"}, "TERM", "inactive success",
-		[]string{`1 sleep\[\d+\] died of SIGTERM; exit status 143"`, "1 ^ready"}},
-	// A grace period that was too short is a failure, and one that the log explains.
-	{"killed", `exec WORKER -drain 1h`, []string{"Environment=DRAINIT_GRACE=300ms"},
-		"stop", "failed exit-code",
-		[]string{`1 grace period of 300ms over: killing worker\[\d+\]`, `1 "status":137`}},
-	// A worker that fails is started again, but not when it was asked to stop.
-	{"restarts", `exec WORKER -catch USR1,TERM -end USR1,TERM -exit 3`, []string{"RestartSec=100ms"},
-		"USR1, 2 ^ready, stop", "failed exit-code", []string{"2 ^ready"}},
-	// Ready is what the worker says: the start returns then.
-	{"notifies", `systemd-notify --ready && exec WORKER`, []string{"Type=notify", "NotifyAccess=all"},
-		"stop", "inactive success",
-		[]string{"1 ^got SIGTERM$"}},
-	// systemd's default: it signals every process. With drainit's own a worker would be signalled twice;
-	// one without a handler dies of that which comes first, and the line says whose it was.
-	{"every", `exec WORKER -drain 300ms`, []string{"KillMode=control-group",
-		"Environment=DRAINIT_FORWARD=none"}, "stop", "inactive success",
-		[]string{"1 ^got SIGTERM$", "1 ^drained$", "1 passed on to no process", "0 seems to signal each"}},
-	{"each", `echo ready; exec sleep 1000`, []string{"KillMode=control-group"}, "stop", "inactive success",
-		// which of them, or both: the scheduler's choice
-		[]string{`1 (?s)(seems to signal each process|sleep\[\d+\] has no SIGTERM handler).*`}},
-	// A time to stop that is shorter than the grace period: SIGKILL to drainit and to all that is below it.
-	{"late", `WORKER -drain 1h; exit $?`, []string{"TimeoutStopSec=1s"}, "stop", "failed timeout",
-		[]string{"1 ^got SIGTERM$", "0 killing"}},
+func units(t *testing.T) (all []*unit) {
+	t.Helper()
+	for _, row := range rows.Read(t, "testdata/units.tsv", 3) {
+		if row[0] != "" {
+			all = append(all, &unit{name: row[0], steps: row[1], end: row[2]})
+			continue
+		}
+		switch u := all[len(all)-1]; row[1] {
+		case "script":
+			u.script = row[2]
+		case "change":
+			u.changes = append(u.changes, row[2])
+		default:
+			u.logged = append(u.logged, strings.Replace(row[2], "KILLS", harness.KillLine, 1))
+		}
+	}
+	return all
 }
 
 // write copies the unit into a manager's folder. Only what this machine does not have is another:
 // its user, its folder, its start script.
-func (u unit) write(t *testing.T, dir string) {
+func (u *unit) write(t *testing.T, dir string) {
 	t.Helper()
 	log := filepath.Join(dir, u.name+".log")
 	script := strings.ReplaceAll(u.script, "WORKER", harness.WorkerBin+" listen")
@@ -166,7 +148,7 @@ func writeUnit(t *testing.T, dir, name string, lines []string) {
 func TestUnitUnderSystemd(t *testing.T) {
 	t.Parallel()
 	m := startSystemd(t)
-	for _, u := range units {
+	for _, u := range units(t) {
 		t.Run(u.name, func(t *testing.T) {
 			t.Parallel()
 			u.live(t, m)
@@ -174,13 +156,12 @@ func TestUnitUnderSystemd(t *testing.T) {
 	}
 }
 
-func (u unit) live(t *testing.T, m manager) {
+func (u *unit) live(t *testing.T, m manager) {
 	ask := func(args ...string) string {
 		t.Helper()
 		return harness.OutputOf(t, m.systemctl(append(args, u.name)...))
 	}
-	// none yet is an empty one
-	log := func() string { b, _ := os.ReadFile(filepath.Join(m.dir, u.name+".log")); return string(b) }
+	log := func() string { return harness.SoFar(filepath.Join(m.dir, u.name+".log")) }
 	matches := func(logged string) bool {
 		n, pattern, _ := strings.Cut(logged, " ")
 		return strconv.Itoa(len(regexp.MustCompile("(?m)"+pattern).FindAllString(log(), -1))) == n
