@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,30 +17,25 @@ import (
 func TestIdleDrainitIsNotWokenUp(t *testing.T) {
 	harness.Full(t)
 	const most = 1500 // kB
-	for name, begin := range map[string]func(t *testing.T) *harness.Init{
-		"running": func(t *testing.T) *harness.Init {
-			return harness.Run(t, harness.Launch{Args: harness.EndsByUSR1()})
-		},
-		"running, and was awaited": func(t *testing.T) *harness.Init {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			harness.Must(t, err)
-			t.Cleanup(func() { l.Close() })
-			port := fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
-			return harness.Run(t, harness.Launch{Args: append([]string{"--ready-port", port},
-				harness.EndsByUSR1()...)})
-		},
-		"running, and was probed": func(t *testing.T) *harness.Init {
-			p := harness.LaunchProbed(t, 0, harness.Launch{Args: harness.EndsByUSR1()})
-			for range 20 {
-				p.WantProbes("200 running", "200 running")
-			}
-			return p.Init
-		},
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	harness.Must(t, err)
+	t.Cleanup(func() { l.Close() })
+	accepts := fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
+	probed := fmt.Sprint("127.0.0.1:", harness.ReservePort(t))
+	for name, flags := range map[string][]string{
+		"running":                  nil,
+		"running, and was awaited": {"--ready-port", accepts},
+		"running, and was probed":  {"--health-addr", probed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := begin(t)
+			p := harness.Run(t, harness.Launch{Args: append(flags, harness.EndsByUSR1()...)})
 			p.WaitTitle("drainit:run")
+			if slices.Contains(flags, probed) {
+				for range 20 {
+					harness.Probed{Init: p, Addr: probed}.WantProbes("200 running", "200 running")
+				}
+			}
 			time.Sleep(11 * time.Second) // its one look at the worker comes 10 s after the start
 			wantAsleep(t, p.Pid())
 			own := harness.StatusField(t, p.Pid(), "RssAnon")
