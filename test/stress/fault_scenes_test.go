@@ -2,6 +2,7 @@ package stress
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,8 +23,7 @@ const (
 type faultScene struct {
 	name   string
 	status int // drainit's exit status where nothing fails
-	args   func(t *testing.T) []string
-	waits  string // what the worker prints before it is driven
+	args   string
 	drive  func(d *driver)
 	noPID1 bool
 
@@ -33,32 +33,29 @@ type faultScene struct {
 
 // faultScenes are, between them, every kind of work that drainit does.
 func faultScenes() []*faultScene {
-	const ready = `^ready`
-	within := func(grace time.Duration, command ...string) func(*testing.T) []string {
-		return func(*testing.T) []string {
-			return harness.Line([]string{"--grace=" + grace.String()},
-				command...)
-		}
-	}
 	var all []*faultScene
 	for _, s := range []faultScene{
-		{name: "signals", status: 7, waits: ready, drive: driveSignals,
-			args: within(faultGrace, harness.WorkerBin, "listen", "-catch", "USR1,TSTP,CONT,TERM",
-				"-exit", "7")},
+		{name: "signals", status: 7, drive: driveSignals,
+			args: "--grace=GRACE -- WORKER listen -catch USR1,TSTP,CONT,TERM -exit 7"},
 		// A shell dies, its child drains and is the worker's successor.
-		{name: "orphans", status: 7, waits: ready, drive: (*driver).stop,
-			args: within(faultGrace, "dash", "-c", `"$0" listen -drain 10ms -exit 7; true`,
-				harness.WorkerBin)},
-		{name: "kill", status: 137, waits: ready, drive: (*driver).stop, args: killArgs},
+		{name: "orphans", status: 7, drive: (*driver).stop,
+			args: `--grace=GRACE -- dash -c '"$0" listen -drain 10ms -exit 7; true' WORKER`},
+		// A shell ignores the stop signal, and its child goes on, so that the grace kills them: the child for
+		// itself, for it is in no group of the worker's.
+		{name: "kill", status: 137, drive: (*driver).stop,
+			args: "--grace=OVER -- dash -c " +
+				`'trap "" TERM; setsid "$0" listen -catch TERM,USR1 -end USR1; true' WORKER`},
 		// The worker exits, which the driver has it do by its input, and leaves a child.
-		{name: "leaves", status: 3, waits: ready, drive: driveInput,
-			args: within(faultGrace, "dash", "-c", `"$0" listen -drain 10ms -exit 7 & read line; exit 3`,
-				harness.WorkerBin)},
-		{name: "script", status: 3, drive: func(*driver) {}, args: scriptArgs},
+		{name: "leaves", status: 3, drive: driveInput,
+			args: `--grace=GRACE -- dash -c '"$0" listen -drain 10ms -exit 7 & read line; exit 3' WORKER`},
+		// A script that does not say what runs it.
+		{name: "script", status: 3, drive: func(*driver) {}, args: "-p TERM -- SCRIPT"},
 		// The worker reads the terminal, which drainit lends it for that.
-		{name: "terminal", status: 3, waits: ready, drive: driveInput,
-			args: within(faultGrace, "dash", "-c", "echo ready; read line; echo ran; exit 3")},
-		{name: "probes", status: 7, waits: ready, drive: driveProbe, args: probesArgs},
+		{name: "terminal", status: 3, drive: driveInput,
+			args: "--grace=GRACE -- dash -c 'echo ready; read line; echo ran; exit 3'"},
+		// A probe asks whether the worker is healthy.
+		{name: "probes", status: 7, drive: driveProbe,
+			args: "--health-addr ADDR --grace=GRACE -- WORKER listen -exit 7"},
 	} {
 		other := s
 		other.noPID1 = true
@@ -77,7 +74,10 @@ func (s *faultScene) String() string {
 // start starts the scene under a strace.
 func (s *faultScene) start(t *testing.T, strace []string) *driver {
 	t.Helper()
-	l := harness.Launch{NoPID1: s.noPID1, Args: s.args(t), Trace: strace}
+	fill := strings.NewReplacer("GRACE", faultGrace.String(), "OVER", overGrace.String(),
+		"ADDR", fmt.Sprint("127.0.0.1:", harness.ReservePort(t)),
+		"SCRIPT", harness.WriteProgram(t, t.TempDir(), "script", 0o755, "echo ran\nexit 3\n"))
+	l := harness.Launch{NoPID1: s.noPID1, Args: harness.Words(fill.Replace(s.args)), Trace: strace}
 	d := &driver{args: l.Args}
 	if s.name == "terminal" {
 		d.input, l.TTY = harness.NewTerminal(t)
@@ -95,25 +95,11 @@ func driveSignals(d *driver) {
 	d.stop()
 }
 
-// A shell ignores the stop signal, and its child goes on, so that the grace kills them: the
-// child for itself, for it is in no group of the worker's.
-func killArgs(*testing.T) []string {
-	return []string{"--grace=" + overGrace.String(), "--", "dash", "-c",
-		`trap "" TERM; setsid "$0" listen -catch TERM,USR1 -end USR1; true`, harness.WorkerBin}
-}
-
 func driveInput(d *driver) {
 	_, _ = d.input.WriteString("\n")
 	if !d.reaches(`^(drained|ran)`) { // a fault has kept the worker from it
 		d.stop()
 	}
-}
-
-// A probe asks whether the worker is healthy.
-func probesArgs(t *testing.T) []string {
-	addr := fmt.Sprintf("127.0.0.1:%d", harness.ReservePort(t))
-	return []string{"--health-addr", addr, "--grace=" + faultGrace.String(), "--", harness.WorkerBin,
-		"listen", "-exit", "7"}
 }
 
 func driveProbe(d *driver) {
@@ -127,10 +113,4 @@ func driveProbe(d *driver) {
 		d.answer = <-answer
 	}
 	d.stop()
-}
-
-// A script that does not say what runs it.
-func scriptArgs(t *testing.T) []string {
-	return []string{"-p", "TERM", "--", harness.WriteProgram(t, t.TempDir(), "script", 0o755,
-		"echo ran\nexit 3\n")}
 }
