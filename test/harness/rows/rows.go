@@ -46,6 +46,9 @@ func Read(t testing.TB, file string, columns int) (all [][]string) {
 		}
 		all = append(all, row)
 	}
+	if len(all) == 0 {
+		t.Fatalf("%s has no rows", file)
+	}
 	return all
 }
 
