@@ -22,8 +22,8 @@ type foreground struct {
 func (s *step) foregroundOf(shell *record) foreground {
 	f, found := s.foregrounds[shell]
 	if !found {
-		f.these, f.certain = s.blockingTrap(shell)
 		f.last = program.Foreground(s.shown, s.shown.Children(shell.PID))
+		f.these, f.certain = s.blockingTrap(shell, f.last)
 		s.foregrounds[shell] = f
 	}
 	return f
@@ -70,8 +70,8 @@ func mayWait(up, below *record) bool {
 // run. certain says that the shell surely waits for them: their marks show it (program.InForeground), or a
 // dash or busybox waits in wait4(2). Any other shell is a guess: it counts as waiting while it has all its
 // children and none of them was signalled, since its trap may signal one after the other. Wrong if the shell
-// has started a process since, so that its trap runs.
-func (h *History) blockingTrap(shell *record) (these []*proc.Process, certain bool) {
+// has started a process since, so that its trap runs. last is what the shell started last.
+func (h *History) blockingTrap(shell *record, last []*proc.Process) (these []*proc.Process, certain bool) {
 	children := h.shown.Children(shell.PID)
 	if h.hasStarted(shell) || program.WaitingOf(&shell.Process) == program.NotWaiting {
 		return nil, false
@@ -90,7 +90,7 @@ func (h *History) blockingTrap(shell *record) (these []*proc.Process, certain bo
 	if len(these) == 1 || runs {
 		return these, true
 	}
-	these = slices.DeleteFunc(program.Foreground(h.shown, children), func(p *proc.Process) bool {
+	these = slices.DeleteFunc(slices.Clone(last), func(p *proc.Process) bool {
 		return program.InBackground(p, &shell.Process)
 	})
 	return these, waits == program.Waits && !shell.lostChild

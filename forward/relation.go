@@ -47,8 +47,8 @@ func (s *step) hasNot(up, below, m *record) string {
 }
 
 // reaches reports whether up may signal m, as far as its program is known. A program of a reach that is
-// OnlyChildren signals its children alone, and a program of reach Group no other group than its own and, as
-// long as its child lives, that of the child: m gets the signal at the same moment.
+// OnlyChildren signals its children alone. A program of reach Group signals no other group than its own and,
+// as long as its child lives, that of the child: all in a group get the signal at one moment.
 func reaches(reach program.Reach, up, below, m *record) bool {
 	if reach == program.Group {
 		return m.PGID == up.PGID || m.PGID == below.PGID && m.lastUntouched <= below.last
