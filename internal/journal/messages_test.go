@@ -228,10 +228,15 @@ func called(call *ast.CallExpr) (owner, name string) {
 // inspect calls see with each node of the product, or of its files in some folders.
 func inspect(t *testing.T, see func(file source.File, n ast.Node), dirs ...string) {
 	t.Helper()
+	seen := make(map[string]bool)
 	for _, file := range source.Files(t, "../..") {
 		if !file.IsTest && (dirs == nil || slices.Contains(dirs, file.Dir)) {
+			seen[file.Dir] = true
 			ast.Inspect(file.Tree, func(n ast.Node) bool { see(file, n); return true })
 		}
+	}
+	if len(seen) < max(len(dirs), 1) {
+		t.Fatalf("of %q there are files in %v alone", dirs, seen)
 	}
 }
 
