@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"testing"
 
 	"drainit/test/harness"
@@ -58,11 +57,7 @@ func TestNumberOfThreads(t *testing.T) {
 		for range 5 {
 			p := harness.RunToEnd(t, harness.Launch{Args: append(flags, "--", "sh", "-c",
 				"ls /proc/$PPID/task | wc -l")})
-			threads, err := strconv.Atoi(strings.TrimSpace(p.Out))
-			if err != nil {
-				t.Fatal(err)
-			}
-			fewest = min(fewest, threads)
+			fewest = min(fewest, harness.Number(t, p.Out))
 		}
 		if fewest > usualThreads+more {
 			t.Errorf("with %q drainit has %d threads at least, want %d at most", flags, fewest,

@@ -224,10 +224,9 @@ func stopOfRabbitMQ(_ *testing.T, s *scene) bool {
 
 func prepareRabbitMQ(t *testing.T, s *scene) {
 	harness.NeedRoot(t)
-	out, err := exec.Command("id", "-u", "rabbitmq").Output()
-	uid, convErr := strconv.Atoi(strings.TrimSpace(string(out)))
+	uid := harness.Number(t, harness.OutputOf(t, exec.Command("id", "-u", "rabbitmq")))
 	dir := serverDir(t)
-	harness.Must(t, errors.Join(err, convErr, os.Chown(dir, uid, uid)))
+	harness.Must(t, os.Chown(dir, uid, uid))
 	s.notes = filepath.Join(dir, "log")
 	s.env = append(s.env, debianPath,
 		"RABBITMQ_NODENAME=drainit@localhost",
