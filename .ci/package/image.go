@@ -108,7 +108,7 @@ func (b binary) variant() string {
 	return ""
 }
 
-// reference is the image's name once it is loaded. Nobody can publish one below localhost:
+// reference is the image's name once it is loaded. None can be published below localhost:
 // a Dockerfile that names it gets the loaded image, or an error.
 func (r *release) reference() string {
 	return "localhost/drainit:" + strings.ReplaceAll(r.version, "+", "-") // a tag can't have the + of +dirty

@@ -41,7 +41,7 @@ func TestCheckFile(t *testing.T) {
 	for path, want := range map[string]error{
 		file("may be run", 0o755):        nil,
 		file("by others alone", 0o601):   nil,
-		file("by nobody", 0o644):         unix.EACCES,
+		file("by no user", 0o644):        unix.EACCES,
 		dir:                              unix.EISDIR,
 		filepath.Join(dir, "none"):       unix.ENOENT,
 		file("a file", 0o755) + "/below": unix.ENOTDIR,
