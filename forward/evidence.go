@@ -25,15 +25,25 @@ type evidence struct {
 	reads     bool // it has read a pipe that another process below drainit wrote to
 
 	// The tick of a snapshot:
-	adopted     uint64 // the first that showed it as drainit's child, 0 if never or from the start
+	adopted     uint64 // the first that showed it as an orphan, 0 if never or from the start
 	readsUntil  uint64 // the last that showed a writer to the pipe that it reads
 	asleepSince uint64 // the one since which it has not run
+	sparedAt    uint64 // the last at which it was left alone for what is below it (isSpared)
+
+	pause halt // of a process above it, since it came to drainit
 
 	first, last   int32 // the first and last snapshot that showed it, by number, 0 for none
 	lastUntouched int32 // the last snapshot that showed it untouched, 0 for none
 	lastRun       int32 // the last snapshot that did not show that it had slept since the one before
 	lastStarted   int32 // the last snapshot that showed a process below it which came in the stop
 	lastForked    int32 // the last snapshot that showed a child of it which came in the stop
+}
+
+// halt is where a process was first seen to sleep.
+type halt struct {
+	of       *record
+	at       proc.Call
+	switches uint64 // how often it had been switched out by then
 }
 
 // isUntouched claims that no process has signalled m since the stop began. It claims nothing of a process
@@ -58,13 +68,6 @@ func (h *History) mayHaveHandled(m *record) bool {
 	shows := m.MasksKnown() && !(sig == unix.SIGINT && isShell)
 	isPlain := isShell && !m.MasksKnown() && !program.MayTrap(&m.Process)
 	return m.first == 0 || handled && !isPlain && (shows || !h.diedOfIt(m))
-}
-
-// passedNothingOn claims that a process has signalled no other: no snapshot showed a handler for the signal
-// and, if drainit knows how the process ended, it died of the signal. Wrong if a handler ran that no snapshot
-// showed, and the process then sent itself the signal, or executed a program that died of it.
-func (h *History) passedNothingOn(m *record) bool {
-	return !h.mayHaveHandled(m) && (m.exit == nil || h.diedOfIt(m))
 }
 
 // diedOfIt reports whether a process is known to have died of the signal that reached it.
@@ -114,6 +117,12 @@ func (h *History) startedBeside(m, parent *record) bool {
 // Both are false for nil.
 func (m *record) hasHandled() bool { return m != nil && m.sent != nil && m.sent.handled }
 func (m *record) hasTrap() bool    { return m.hasHandled() && m.kind == program.Shell }
+
+// isOrphan reports whether a process is drainit's child, or that of another than at first: a subreaper below
+// drainit has adopted it (PR_SET_CHILD_SUBREAPER).
+func (h *History) isOrphan(m *record) bool {
+	return m.PPID == h.self || m.parent != nil && m.PPID != m.parent.PID
+}
 
 // itsTurn returns the tick from which on a process would be signalled, but for the proof that no other has
 // signalled it. That is when drainit adopted the orphan or, for a daemon from before the stop, when the work

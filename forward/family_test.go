@@ -354,6 +354,16 @@ func (f family) mayEnd(i int) bool {
 	return true
 }
 
+// endsWith is the index of the relay that ends with a member, its first child, since it was not signalled; -1
+// for none.
+func (f family) endsWith(i int) int {
+	up := f[i].started
+	if up >= 0 && f[up].does == groupRelay && !f[up].signalled() && !f[up].dead && f.first(up) == i {
+		return up
+	}
+	return -1
+}
+
 // first is the index of the first child that a member has started, -1 for none.
 func (f family) first(of int) int {
 	return slices.IndexFunc(f, func(m member) bool { return m.started == of })

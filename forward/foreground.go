@@ -33,19 +33,37 @@ func (s *step) foregroundOf(shell *record) foreground {
 // the calls that is true for each child while the shell waits for any, but for what is in the background of
 // one that only may wait.
 func (s *step) waitsFor(up, below *record) program.Waiting {
-	if up.kind != program.Shell || !s.hadTime(up) {
+	isCall := s.Purpose >= LastCall && !s.hasStarted(up)
+	switch waits := s.waits(up, below); {
+	case up.kind != program.Shell || !s.hadTime(up):
 		return program.NotWaiting
+	case waits == program.NotWaiting && isCall && (mayWait(up, below) || up.stillWaits() == program.Waits):
+		return program.MayWait
+	default:
+		return waits
 	}
-	switch f := s.foregroundOf(up); {
-	case slices.ContainsFunc(f.these, below.is) && f.certain:
+}
+
+// waits returns whether a shell waits for its child below.
+func (s *step) waits(shell, below *record) program.Waiting {
+	f := s.foregroundOf(shell)
+	switch {
+	case !slices.ContainsFunc(f.these, below.is):
+		return program.NotWaiting
+	case f.certain:
 		return program.Waits
-	case slices.ContainsFunc(f.these, below.is):
-		return program.MayWait
-	case s.Purpose >= LastCall && !s.hasStarted(up) &&
-		(mayWait(up, below) || up.stillWaits() == program.Waits):
-		return program.MayWait
 	}
-	return program.NotWaiting
+	return program.MayWait
+}
+
+// sleepsOn reports whether a shell certainly waits for a sleep(1) that outlasts the grace period, so that its
+// trap will not run. That sleep is not cut short: what follows it in the script would begin.
+func (s *step) sleepsOn(shell *record) bool {
+	f := s.foregroundOf(shell)
+	return f.certain && slices.ContainsFunc(f.these, func(p *proc.Process) bool {
+		until := program.IdlesUntil(p)
+		return until > s.EndAt && until < program.Forever && !program.EndsWith(&shell.Process, p)
+	})
 }
 
 // mayBeForeground reports whether a shell may wait for its child below, which no mark shows to be in the
@@ -54,11 +72,54 @@ func (s *step) mayBeForeground(up, below *record) bool {
 	return mayWait(up, below) && slices.ContainsFunc(s.foregroundOf(up).last, below.is)
 }
 
-// holdsUpTrap reports whether a shell that was signalled waits for m, a program that does no work and does
-// not end before the last call. No process reads what it writes. Without it the trap can run.
+// holdsUpTrap reports whether a shell that was signalled waits for m, perhaps through others, and m is to die
+// of the signal, so that the trap can run. No process reads what m writes. m does nothing and never ends,
+// or the script ends with it. Or it is a shell with several jobs, which may signal them itself.
 func (s *step) holdsUpTrap(m *record) bool {
-	isIdle := program.IdlesUntil(&m.Process, s.CallAt) && !s.shown.IsRead(m.PID)
-	return isIdle && m.parent.hasTrap() && s.waitsFor(m.parent, m) != program.NotWaiting
+	if m.parent == nil || !s.isEndless(m) && !s.managesJobs(m) || s.shown.IsRead(m.PID) {
+		return false
+	}
+	for below := m; below.parent != nil; below = below.parent {
+		up := below.parent
+		if up.hasTrap() {
+			return s.waitsFor(up, below) != program.NotWaiting
+		}
+		if up.kind != program.Shell || s.waits(up, below) == program.NotWaiting {
+			return false
+		}
+	}
+	return false
+}
+
+// isEndless reports whether a process does no work and never ends, or its script ends with it. What reads
+// from such a process alone does none, either.
+func (s *step) isEndless(m *record) bool {
+	if len(s.shown.Children(m.PID)) > 0 || m.On(s.signalFor(m)) != proc.Dies {
+		return false
+	}
+	until := program.IdlesUntil(&m.Process)
+	endsScript := until > 0 && program.EndsWith(&m.parent.Process, &m.Process)
+	return until == program.Forever || endsScript || s.shown.ShowsWriters(m.PID) && !s.hasWriter(m)
+}
+
+// managesJobs reports whether a process is a shell without a trap that has jobs in its background, and one of
+// its children acts upon the signal.
+func (s *step) managesJobs(m *record) bool {
+	children := s.shown.Children(m.PID)
+	acts := func(p *proc.Process) bool { return s.living[p.PID] != nil && s.actsUpon(s.living[p.PID]) }
+	isJob := func(p *proc.Process) bool { return program.InBackground(p, &m.Process) }
+	return m.kind == program.Shell && len(children) > 1 && slices.ContainsFunc(children, acts) &&
+		slices.ContainsFunc(children, isJob) && m.On(s.signalFor(m)) == proc.Dies
+}
+
+// hasWriter reports whether a process reads what a living one writes, which may end. A tail -f does not.
+func (h *History) hasWriter(m *record) bool {
+	mayEnd := func(pid int) bool {
+		w, _ := h.shown.Process(pid)
+		return pid != m.PID && program.IdlesUntil(&w) < program.Forever
+	}
+	writers := h.shown.WritersTo(m.PID)
+	return h.shown.HasWriters(m.PID) && (len(writers) == 0 || slices.ContainsFunc(writers, mayEnd))
 }
 
 // mayWait reports whether a shell may wait for its child below in its foreground.
@@ -88,12 +149,23 @@ func (h *History) blockingTrap(shell *record, last []*proc.Process) (these []*pr
 		runs = runs || mayWait && !p.Untouched && !h.wouldBeDead(h.living[p.PID])
 	}
 	if len(these) == 1 || runs {
-		return these, true
+		return h.withReaders(these, children, shell), true
 	}
 	these = slices.DeleteFunc(slices.Clone(last), func(p *proc.Process) bool {
 		return program.InBackground(p, &shell.Process)
 	})
 	return these, waits == program.Waits && !shell.lostChild
+}
+
+// withReaders adds to the foreground of a shell those of its children that read what it writes.
+func (h *History) withReaders(these, children []*proc.Process, shell *record) []*proc.Process {
+	for _, p := range children {
+		reads := func(w *proc.Process) bool { return slices.Contains(h.shown.WritersTo(p.PID), w.PID) }
+		if slices.ContainsFunc(these, reads) && !program.InBackground(p, &shell.Process) {
+			these = append(these, p)
+		}
+	}
+	return these
 }
 
 // hasStarted reports whether a process has a child that it has started in the stop.

@@ -1,6 +1,8 @@
 package forward
 
 import (
+	"cmp"
+
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
@@ -20,6 +22,7 @@ type History struct {
 	// Of a stop, from its first snapshot on.
 	Start    *proc.Snapshot // the first snapshot, nil before a stop
 	sight                   // what the last snapshot shows
+	byKey    bool           // it came by a key of the terminal (Request.ByKey)
 	deliver  unix.Signal    // the stop signal, after the rewrite
 	worker   *record        // or its successor, nil if the worker had gone before the stop
 	records  map[proc.ID]*record
@@ -80,7 +83,7 @@ func (h *History) Started(pid int) { h.pid, h.pgid = pid, pid }
 // worker.
 func (s *step) begin(shown *proc.Snapshot) {
 	h, r := s.History, s.Request
-	h.Start, h.deliver, h.now = shown, r.Signal, r.Tick
+	h.Start, h.deliver, h.byKey, h.now = shown, r.Signal, r.ByKey, r.Tick
 	h.records, h.strays = make(map[proc.ID]*record), make(map[int]int32)
 	if !h.gone {
 		h.worker = &record{Process: h.toWorker(r.Signal, shown).Process, origin: root}
@@ -100,6 +103,9 @@ func (s *step) begin(shown *proc.Snapshot) {
 			m.origin = root
 		case m != h.worker:
 			m.origin = beforeStop
+		}
+		if h.getsKey(m) {
+			m.origin = root
 		}
 	}
 }
@@ -123,7 +129,7 @@ func (h *History) observe(s *proc.Snapshot) {
 	for _, m := range h.all {
 		p := h.living[m.PPID]
 		if p != nil && p.Start <= m.Start && !p.isBelow(m) { // else a pid was recycled meanwhile
-			m.parent, p.isParent = p, true
+			m.parent, p.isParent = cmp.Or(m.parent, p), true
 		}
 		if m.first > 1 {
 			h.cameFrom(m)
@@ -153,17 +159,47 @@ func (h *History) cameFrom(m *record) {
 	}
 }
 
-// forget drops the records of processes that have gone without a signal: a drain may last for ever. It also
-// notes which signalled processes have lost a child.
+// forget drops the records of processes that have gone without a signal, or are superfluous: a drain may last
+// for ever. It also notes which signalled processes have lost a child.
 func (h *History) forget() {
+	superfluous := h.superfluous()
 	for id, m := range h.records {
 		switch {
 		case m.last == h.snapshots-1 && m.parent != nil:
 			m.parent.lostChild = m.parent.lostChild || m.parent.sent != nil
-		case m.last < h.snapshots-1 && m != h.worker && m.sent == nil: // one snapshot may miss an orphan
+		case m.last < h.snapshots-1 && m != h.worker && (m.sent == nil || superfluous[m]): // one may miss an orphan
 			delete(h.records, id)
 		}
 	}
+}
+
+// superfluous returns the signalled processes that came in the stop, went a minute ago, and are above none that
+// lives. Of those that may have signalled alike, the first one is kept: a later doubt asks for it.
+func (h *History) superfluous() map[*record]bool {
+	type kind struct {
+		pgid, sid         int
+		handled, isParent bool
+	}
+	all, first := make(map[*record]bool), make(map[kind]*record)
+	for _, m := range h.records {
+		if m.sent == nil || m.first <= 1 || h.now < m.sent.tick+60*aSecond || m.last == h.snapshots {
+			continue
+		}
+		all[m] = true
+		k := kind{m.PGID, m.SID, m.sent.handled, m.isParent}
+		if f := first[k]; f == nil || m.sent.tick < f.sent.tick {
+			first[k] = m
+		}
+	}
+	for _, m := range first {
+		delete(all, m)
+	}
+	for _, m := range h.all {
+		for up := m.parent; up != nil; up = up.parent {
+			delete(all, up)
+		}
+	}
+	return all
 }
 
 // recordOf enters what the new snapshot shows of a process in the record of that process, and returns the
@@ -190,7 +226,7 @@ func (h *History) recordOf(p *proc.Process, last *proc.Snapshot) *record {
 	m.execed = m.execed || before.Exe != "" && m.Exe != before.Exe
 	h.gather(m, &before)
 	switch {
-	case h.shown.ShowsWriters(m.PID):
+	case h.shown.ShowsWriters(m.PID) && h.hasWriter(m):
 		m.reads, m.readsUntil = true, h.now
 	case !last.HasWriters(m.PID) && m.sleptAtItsEnd(): // the last snapshot may be of before the end
 		m.reads = false
@@ -207,7 +243,7 @@ func (h *History) gather(m *record, before *proc.Process) {
 	m.everHandled |= m.Handled | m.Awaited
 	m.alwaysIgnored &= m.Ignored &^ m.Awaited
 	m.survived |= m.Ignored | m.Blocked | m.Pending
-	if m.adopted == 0 && m.PPID == h.self && h.snapshots > 1 && m.origin == belowWorker {
+	if m.adopted == 0 && h.isOrphan(m) && h.snapshots > 1 && m.origin == belowWorker {
 		m.adopted = h.now
 	}
 	mayHaveRun := m.HasRunSince(before)

@@ -194,6 +194,23 @@ func TestWhatHasComeAndGoneInADrainIsForgotten(t *testing.T) {
 	}
 }
 
+// Nor do those that drainit has signalled a minute ago leave more than one.
+func TestWhatWasSignalledAndHasGoneIsForgotten(t *testing.T) {
+	app := below(10, drainitPID, 100)
+	app.Handled = 0
+	l := stopping(t, app)
+	for n := range uint64(3000) {
+		r, orphan := Request{Purpose: Orphans, Signal: unix.SIGTERM, Tick: 2000 + 100*n},
+			below(100+int(n), drainitPID, 2000+100*n)
+		for _, d := range l.deliveries(r, proc.New([]proc.Process{app, orphan})) {
+			l.Sent(d, r.Tick)
+		}
+		if len(l.records) > 100 {
+			t.Fatalf("%d records", len(l.records))
+		}
+	}
+}
+
 // A process that has gone long ago may have signalled its group.
 func TestGroupOfAProcessThatHasGone(t *testing.T) {
 	for group, want := range map[int][]int{20: nil, 30: {22}} {

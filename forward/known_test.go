@@ -13,6 +13,8 @@ func looksKnown(p *proc.Process) {
 	switch p.Exe {
 	case "timeout", "runsvdir":
 		p.Handled |= signals.SetOf(unix.SIGHUP, unix.SIGALRM, unix.SIGCHLD)
+	case "nginx":
+		p.Handled |= 0x18016a07
 	case "supervisord":
 		p.Exe, p.Args = "python3", []string{"python3", "/usr/bin/supervisord"}
 	case "composer":

@@ -80,17 +80,17 @@ func (s *step) planPassThrough(shown *proc.Snapshot) {
 }
 
 // MeansStop reports whether sig, a signal that would end a process, is meant as the stop signal (stop). That
-// is so if no process below drainit (self) handles sig, and one handles stop. Unless the user has named sig
-// as a stop signal (named), a handler that may be a language runtime's own does not count. ABRT never means
-// the stop: systemd's watchdog sends it to kill.
-func MeansStop(self int, sig, stop unix.Signal, named bool, s *proc.Snapshot) bool {
+// is so if no process below drainit (self) handles sig, one would die of it, and one handles stop. A shell
+// that ignores QUIT, as each does by itself, counts as one that dies. A handler that can only be a language
+// runtime's own does not count. ABRT never means the stop: systemd's watchdog sends it to kill.
+func MeansStop(self int, sig, stop unix.Signal, s *proc.Snapshot) bool {
 	dies, drains := false, false
 	for _, p := range s.Descendants(self) {
-		runtimes, isShell := !named && program.MayBeRuntimes(p, sig), program.Of(p) == program.Shell
-		if p.Handles(sig) && !runtimes && !(isShell && sig == unix.SIGINT) {
+		isRuntimes, isShell := program.HandlerIsRuntimes(p, sig), program.Of(p) == program.Shell
+		if p.Handles(sig) && !isRuntimes && !(isShell && sig == unix.SIGINT) {
 			return false
 		}
-		dies = dies || runtimes || p.On(sig) == proc.Dies
+		dies = dies || isRuntimes || p.On(sig) == proc.Dies || isShell && sig == unix.SIGQUIT
 		drains = drains || p.Handles(stop) && !program.HandlesWithoutTrap(p)
 	}
 	return dies && drains && sig != stop && sig != unix.SIGABRT && signals.EndsByDefault(sig)

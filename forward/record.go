@@ -12,7 +12,7 @@ type record struct {
 	proc.Process
 	evidence
 	verdict           // the last one, if drainit has not signalled it
-	parent    *record // the last parent that was not drainit, nil if none was seen
+	parent    *record // the first parent that was not drainit, nil if none was seen
 	origin    origin
 	kind      program.Kind     // of its program when it was last seen
 	sent      *sent            // nil if drainit has not signalled it

@@ -46,6 +46,31 @@ func (s *step) hasNot(up, below, m *record) string {
 	return ""
 }
 
+// passedNothingOn claims that a process has signalled no other: no snapshot showed a handler for the signal,
+// and it died of the signal or, while its end is not known, can't have been asked to stop by anything else.
+// Wrong if a handler ran that no snapshot showed, and the process then sent itself the signal, or executed a
+// program that died of it.
+func (s *step) passedNothingOn(m *record) bool {
+	return !s.mayHaveHandled(m) && (s.diedOfIt(m) || m.exit == nil && !s.mayBeAsked(m))
+}
+
+// mayBeAsked reports whether a process that drainit has not signalled may have been asked to stop all the
+// same, by another signal, a file or a pipe. It has run in the stop, and one above it that handled the signal,
+// and is no launcher, may have acted upon it.
+func (s *step) mayBeAsked(m *record) bool {
+	if m.sent != nil || m.lastRun <= m.first {
+		return false
+	}
+	for below := m; below.parent != nil; below = below.parent {
+		up := below.parent
+		mayAct := up.hasHandled() && up.kind != program.Launcher && s.cannotAct(up) == ""
+		if mayAct && s.waitsFor(up, below) != program.Waits {
+			return true
+		}
+	}
+	return false
+}
+
 // reaches reports whether up may signal m, as far as its program is known. A program of a reach that is
 // OnlyChildren signals its children alone. A program of reach Group signals no other group than its own and,
 // as long as its child lives, that of the child: all in a group get the signal at one moment.
@@ -53,7 +78,8 @@ func reaches(reach program.Reach, up, below, m *record) bool {
 	if reach == program.Group {
 		return m.PGID == up.PGID || m.PGID == below.PGID && m.lastUntouched <= below.last
 	}
-	return !reach.OnlyChildren() || below == m && reach != program.NoProcess
+	isOwn := reach != program.Forks || m.Exe == up.Exe
+	return !reach.OnlyChildren() || below == m && reach != program.NoProcess && isOwn
 }
 
 // sleptThrough claims that up has not signalled m. At the last snapshot that showed m untouched, no signal
@@ -86,16 +112,16 @@ func (t turn) end() uint64 { return t.since + t.ticks }
 // m, and a process that is no longer above m, since one between the two has gone. Wrong if up needs longer: m
 // gets two signals.
 func (s *step) expected(m *record, isBounded bool) (up *record, its turn) {
-	var orphan *record // the child of drainit that is m, or above m
+	var orphan *record // the one that is m, or above m
 	for below := m; below.parent != nil; below = up {
 		up = below.parent
-		if below.PPID == s.self && s.living[below.PID] == below {
+		if s.isOrphan(below) && s.living[below.PID] == below {
 			orphan = below
 		}
 		switch isDying := orphan == nil && (up.sent != nil && s.Purpose < LastCall || s.isDue(up)); {
 		case !s.alive(up), s.cannotAct(up) != "", s.waitsFor(up, below) != program.NotWaiting:
 			continue
-		case s.living[up.PID] == up && !s.handled(up) && !isDying:
+		case s.living[up.PID] == up && !s.handled(up) && !s.mayBeAsked(up) && !isDying:
 			continue // those above decide
 		case orphan != nil && s.living[up.PID] == up && !reaches(s.reach(up), up, below, m):
 			continue
@@ -109,27 +135,55 @@ func (s *step) expected(m *record, isBounded bool) (up *record, its turn) {
 }
 
 // turnOf returns for how long a process is left to up, which lives above it, to be signalled by up. orphan is
-// the child of drainit that is the process, or is above it and below up, nil if all of these still have their
-// parents. below is the process on that way that up has started. A living manager of an orphan has a second
-// or, between two steps, five. A shell that may wait for a child in its foreground has a second.
+// the one that is the process, or is above it and below up, nil if all of these still have their parents.
+// below is the process on that way that up has started. A living manager of an orphan has a second or, between
+// two steps, five. A shell that may wait for a child in its foreground has a second.
 func (s *step) turnOf(up, below, orphan *record) turn {
-	isStepping := s.hasStarted(up) || slices.Contains(pauses, up.Call.Number)
-	switch {
-	case orphan != nil && isStepping:
-		return turn{orphan.cameAt(), steppingTime}
-	case orphan != nil: // half of its time it must have slept
-		came := orphan.cameAt()
-		end := max(came+waitingTime, up.asleepSince+aSecond/2)
-		return turn{came, min(end-came, steppingTime)}
-	case up.hasTrap() && !isStepping && s.mayBeForeground(up, below):
+	isPausing := isPause(up.Call) || s.sleeps(up)
+	if orphan == nil {
+		if !up.hasTrap() || s.hasStarted(up) || isPausing || !s.mayBeForeground(up, below) {
+			return turn{}
+		}
 		since := max(up.sent.tick+aSecond/2, up.asleepSince) // it has slept for half of the time then
 		return turn{since - aSecond/2, waitingTime}
 	}
-	return turn{}
+	came := orphan.cameAt()
+	end := came + steppingTime
+	switch polls := s.polls(up, orphan); {
+	case s.hasStarted(up) && !s.sleeps(up):
+	case polls:
+		end = came + waitingTime
+	case !isPausing: // half of its time it must have slept
+		end = min(end, max(came+waitingTime, up.asleepSince+aSecond/2))
+	}
+	if s.now < end && end > came+waitingTime {
+		s.lookAgain(s.now + aSecond/2) // it may be polling
+	}
+	return turn{came, end - came}
 }
 
-// pauses are the calls in which a process sleeps between two steps.
-var pauses = []int{unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP}
+// isPause reports whether a process that sleeps in a call sleeps between two steps.
+func isPause(c proc.Call) bool {
+	return c.Number == unix.SYS_NANOSLEEP || c.Number == unix.SYS_CLOCK_NANOSLEEP
+}
+
+// sleeps reports whether all that lives of what a process has started in the stop is sleep(1).
+func (s *step) sleeps(m *record) bool {
+	isWork := func(p *proc.Process) bool {
+		child := s.living[p.PID]
+		return child == nil || child.first > 1 && program.IdlesUntil(p) == 0
+	}
+	return s.hasStarted(m) && !slices.ContainsFunc(s.shown.Children(m.PID), isWork)
+}
+
+// polls claims that a process looks for something again and again, and is not between two steps: since an
+// orphan came to drainit, it has twice gone on from a pause to the same place.
+func (s *step) polls(m, orphan *record) bool {
+	if p := &orphan.pause; p.of != m || p.at != m.Call || p.switches == 0 {
+		*p = halt{m, m.Call, m.Switches}
+	}
+	return m.Switches >= orphan.pause.switches+2
+}
 
 // cannotAct returns why a process will not act upon what reached it some time ago, and "" if it may. A
 // process that had a handler in any snapshot may: the handler may have run. Two do not, all the same: a
@@ -143,6 +197,8 @@ func (s *step) cannotAct(m *record) string {
 	waitsOn := m.WaitsForChild() && m.Call == m.firstCall && m.Handled&byItself == 0
 	hangs := m.State == 'D' && m.sent != nil && s.now >= m.sent.tick+2*aSecond
 	switch {
+	case m.fate == spared:
+		return "%s above is left alone"
 	case !s.hadTime(m):
 	case isPending && s.Purpose >= LastCall,
 		isPending && !hadHandler && (hangs || waitsOn && len(s.shown.Children(m.PID)) == 1):
@@ -153,6 +209,8 @@ func (s *step) cannotAct(m *record) string {
 		return "%s above passes nothing on"
 	case m.NestedInit && !hadHandler:
 		return "%s above is the first of a PID namespace and has no handler"
+	case m.kind == program.Shell && s.sleepsOn(m):
+		return "%s above waits for a sleep that is longer than the grace period"
 	}
 	return ""
 }

@@ -52,7 +52,8 @@ type Request struct {
 	Signal  unix.Signal // after the rewrite
 	Mode    Mode
 	Tick    uint64 // the time of a step of a stop, from proc.Ticks
-	CallAt  uint64 // the time of the last call, in the same unit; 0 if none will come
+	ByKey   bool   // Ctrl-C: each process of the worker's group is sent it at one moment, as by the kernel
+	EndAt   uint64 // the time of the kill, in the same unit, or program.Forever
 }
 
 // Target is the receiver of a delivery.

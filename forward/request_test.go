@@ -11,9 +11,9 @@ import (
 // A signal that would end a process is meant as the stop where no process handles it, and one handles the
 // stop signal.
 func TestMeansStop(t *testing.T) {
-	rows.Compare(t, "testdata/means-stop.tsv", 5, func(row []string) any {
+	rows.Compare(t, "testdata/means-stop.tsv", 4, func(row []string) any {
 		sig, shown := signal(t, row[1]), newDrill(t, row[2], unix.SIGTERM, ModeAuto).w.snapshot()
-		return MeansStop(drainitPID, sig, unix.SIGTERM, row[3] != "", shown)
+		return MeansStop(drainitPID, sig, unix.SIGTERM, shown)
 	})
 }
 

@@ -2,6 +2,7 @@ package forward
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,7 @@ type fate uint8
 
 const (
 	waits   fate = iota // its turn has not come, or it would only die of the signal
+	spared              // it is left alone, and what is below it is signalled
 	left                // the living process named in the reason is expected to signal it
 	overdue             // that one has had its time, and is not known to signal it
 	ends                // it may end by itself
@@ -55,7 +57,11 @@ func (r reason) none() bool { return r == reason{} }
 func (s *step) decide(m *record) verdict {
 	v := verdict{isChild: m.PPID == s.self}
 	v.fate, v.why = s.decideInTime(m)
-	if words := s.calls(m); words != "" && v.fate != due {
+	switch words := s.calls(m); {
+	case v.fate != due && words == "":
+	case s.isSpared(m):
+		v.fate, v.why = spared, reason{words: "left alone: it would send on more than the one signal"}
+	case v.fate != due:
 		v.call, v.why = true, reason{words: words}
 	}
 	return v
@@ -79,9 +85,9 @@ func (s *step) decideInTime(m *record) (fate, reason) {
 		return due, reason{words: "it goes on after SIGINT"}
 	case s.Mode == ModeNone:
 		return waits, reason{words: "the platform signals each process (--forward none)"}
-	case s.roots != "" && m.origin == root && (m == s.worker || !s.shown.HasWriters(m.PID)):
+	case s.roots != "" && m.origin == root && (m == s.worker || !s.hasWriter(m)):
 		return due, reason{words: s.roots}
-	case s.roots != "":
+	case s.roots != "" && m.topmost().fate != spared:
 		return waits, reason{}
 	}
 	if why := s.turn(m); !why.none() {
@@ -103,16 +109,39 @@ func (s *step) decideInTime(m *record) (fate, reason) {
 	return inDoubt, reason{"may have been signalled by %s, which has gone", by}
 }
 
+// isSpared reports whether a process is not signalled as long as one below it handles the signal, or has been
+// sent it, and for a second more: it would pass on more than that signal to its child. Or it is a launcher or
+// a shell with a trap that would be sent TERM in place of the stop signal, and may pass TERM on.
+func (s *step) isSpared(m *record) bool {
+	isInstead := m.kind != program.Other && s.signalFor(m) != s.deliver && m.Handles(unix.SIGTERM)
+	passesTERM := isInstead && s.deliver != unix.SIGINT
+	if !passesTERM && !program.Spreads(&m.Process) && !(s.byKey && m.kind == program.Launcher) {
+		return false
+	}
+	if slices.ContainsFunc(s.all, func(p *record) bool {
+		isBelow := p != m && s.living[p.PID] == p && p.isBelow(m)
+		return isBelow && (p.sent != nil || s.drains(p) && (!passesTERM || s.signalFor(p) == s.deliver))
+	}) {
+		m.sparedAt = s.now
+		return true
+	}
+	mayEnd := m.sparedAt > 0 && s.now < m.sparedAt+aSecond
+	if mayEnd {
+		s.lookAgain(m.sparedAt + aSecond)
+	}
+	return mayEnd
+}
+
 // turn returns what a process must wait for, whichever process signals it, and no reason if its turn has
 // come.
 func (s *step) turn(m *record) reason {
 	say := func(words string) reason { return reason{words: words} }
 	switch {
-	case s.shown.HasWriters(m.PID):
+	case s.hasWriter(m):
 		return s.waitsForWriter(m)
-	case m.nearestSignalled() == nil && m.topmost() != m && s.alive(m.topmost()):
+	case m.nearestSignalled() == nil && m.topmost() != m && s.alive(m.topmost()) && m.topmost().fate != spared:
 		return say("a process that was there before the stop lives above it")
-	case m.PPID != s.self:
+	case !s.isOrphan(m):
 	case m.Pending.Has(unix.SIGKILL): // a signal has ended it (kernel/signal.c, complete_signal)
 		return say("it is dying")
 	case m.origin == beforeStop && s.working:
@@ -149,9 +178,13 @@ func (s *step) past(m *record) (proof reason, by *record) {
 		return say("it was there before the stop, and the worker has gone")
 	case m.origin == beforeStop:
 		return reason{}, s.worker
-	case m.nearestSignalled() == nil && top.origin == root && top != m:
+	case m.nearestSignalled() == nil && top.origin == root && top != m && !s.alive(top):
 		return say("the worker above it had ended before it was signalled")
-	case m.PPID == s.self && m.parent != nil && s.reach(m.parent) == program.NoProcess: // a guess
+	case m.origin == root:
+		return say("no process is above it")
+	case program.BearsTwo(&m.Process):
+		return say("a second signal does it no harm")
+	case s.isOrphan(m) && m.parent != nil && s.reach(m.parent) == program.NoProcess: // a guess
 		return say("its parent %s is known to signal no process")
 	}
 	for below := m; below.parent != nil; below = below.parent {
@@ -180,14 +213,14 @@ func (s *step) future(m *record, isProven bool) (fate, reason) {
 	up, its := s.expected(m, isProven && acts)
 	parentLives := s.living[m.PPID] != nil // else m is about to come to drainit
 	switch {
-	case m.PPID != s.self && s.holdsUpTrap(m):
+	case !s.isOrphan(m) && s.holdsUpTrap(m):
 		return due, reason{}
 	case up != nil && isProven && acts && its.ticks > 0:
 		s.lookAgain(its.end())
 		return left, reason{"left to %s for " + strconv.FormatUint(its.ticks/aSecond, 10) + "s", up}
 	case up != nil:
 		return s.leaveTo(m, up)
-	case m.PPID != s.self && !(parentLives && (acts || s.isInterrupted(m))):
+	case !s.isOrphan(m) && !(parentLives && (acts || s.isInterrupted(m))):
 		return s.leaveTo(m, cmp.Or(m.nearestSignalled(), m.parent))
 	case s.isUntouched(m) && s.startedSibling(m) && s.now < m.cameAt()+steppingTime:
 		s.lookAgain(m.cameAt() + steppingTime)
@@ -216,7 +249,7 @@ func (s *step) leaveTo(m, up *record) (fate, reason) {
 func (s *step) ownEnd(m *record) reason {
 	say := func(words string) reason { return reason{words: words} }
 	switch {
-	case m.PPID != s.self, s.isUntouched(m):
+	case !s.isOrphan(m), s.isUntouched(m):
 	case m.reads:
 		if m.sleptAtItsEnd() { // if it reads, the end of its input wakes it, which the next snapshot shows
 			s.lookAgain(s.now + actsAfter)
@@ -240,23 +273,22 @@ func (s *step) lookAgain(tick uint64) {
 	}
 }
 
-// calls returns why the last or the final call signals a process, and "" if neither does. The last call takes
-// the daemons from before the stop, and each process that handles the signal and that no living process above
-// it may signal. But it takes none that reads what a living process writes. The final call takes every
-// process that handles the signal, the upper ones first: the kill is near. With --forward none, both take
-// only those that the platform has missed.
+// calls returns why the last or the final call signals a process, and "" if neither does. Both take only what
+// handles the signal. The last call takes it if its turn has come and no living process above it may signal
+// it. The final call takes it in any case, the upper ones first: the kill is near. With --forward none, both
+// take only those that the platform has missed.
 func (s *step) calls(m *record) string {
 	switch {
-	case s.Purpose < LastCall:
+	case s.Purpose < LastCall, !s.actsUpon(m):
 	case s.Mode == ModeNone:
-		if m.isMissed() && s.actsUpon(m) {
+		if m.isMissed() {
 			return "the platform has not signalled it"
 		}
-	case s.Purpose == FinalCall && s.actsUpon(m):
+	case s.Purpose == FinalCall:
 		if !s.coveredByAncestor(m) {
 			return "the kill is near"
 		}
-	case !s.shown.HasWriters(m.PID) && (m.origin == beforeStop || s.actsUpon(m) && s.noneActsAbove(m)):
+	case s.turn(m).none() && s.noneActsAbove(m):
 		return "the grace period is nearly over"
 	}
 	return ""

@@ -17,16 +17,33 @@ func (h *History) actsUpon(m *record) bool { return m.Handles(h.signalFor(m)) }
 // signalFor returns the signal that a process is sent. The worker, and each process that handles the stop
 // signal, is sent the stop signal, but for launchers and for shells that are not known to have a trap for it:
 // a shell ignores QUIT. A process that an interrupted shell waits for (isInterrupted) is sent the stop
-// signal, too, unless it is a launcher, or handles TERM and would die of the stop signal. Any other process
-// is sent TERM.
+// signal, too, unless it is a launcher. Any other process is sent TERM, and so is each that handles TERM and
+// not the stop signal, or that INT would end by its runtime's handler.
 func (h *History) signalFor(m *record) unix.Signal {
+	mayEnd := h.deliver == unix.SIGINT && (m.kind == program.Shell || program.InterruptEnds(&m.Process))
+	handles := m.Handles(h.deliver) && !mayEnd
 	isSent := m.kind == program.Other || m.kind == program.Shell && h.hasTrapFor(m)
-	diesAlone := m.On(h.deliver) == proc.Dies && m.Handles(unix.SIGTERM)
-	isInterrupted := m.kind != program.Launcher && !diesAlone && h.isInterrupted(m)
-	if isSent && (m == h.worker || m.Handles(h.deliver)) || isInterrupted {
+	switch {
+	case !handles && m.Handles(unix.SIGTERM) && h.deliver != unix.SIGKILL:
+	case h.byKey && m.origin == root, isSent && (handles || m == h.worker),
+		m.kind != program.Launcher && h.isInterrupted(m):
 		return h.deliver
 	}
 	return unix.SIGTERM
+}
+
+// getsKey reports whether a process is signalled by a key of the terminal (Request.ByKey). What a shell has in
+// its background is left to its trap, and what is below a program that is known to pass INT on is left to it.
+func (h *History) getsKey(m *record) bool {
+	for below := m; below.parent != nil; below = below.parent {
+		up := below.parent
+		passesOn := up.kind == program.Other && program.Signals(&up.Process, unix.SIGINT) > program.NoProcess
+		inBackground := up.kind == program.Shell && program.InBackground(&below.Process, &up.Process)
+		if inBackground || passesOn && !program.Spreads(&up.Process) {
+			return false
+		}
+	}
+	return h.byKey && m.PGID == h.pgid && m.topmost() == h.worker
 }
 
 // hasTrapFor claims that a shell has a trap for the stop signal. That a shell handles INT is no proof of a
@@ -41,8 +58,7 @@ func (h *History) hasTrapFor(shell *record) bool {
 	if h.deliver != unix.SIGINT {
 		return true
 	}
-	mayTrap := program.MayTrap(&shell.Process) && !shell.Handles(unix.SIGTERM)
-	return mayTrap && shell == h.worker && !shell.wentOn && !h.mayWaitUnseen(shell)
+	return program.MayTrap(&shell.Process) && shell == h.worker && !shell.wentOn && !h.mayWaitUnseen(shell)
 }
 
 // mayWaitUnseen reports whether a shell may wait for a child that is not to be sent INT. Such a child is a

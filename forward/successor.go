@@ -68,7 +68,7 @@ func (h *History) candidates() (these []*record) {
 		hasEnded := m.exit != nil && m.sent != nil && !m.succeeded
 		switch {
 		case !isChild && !hasEnded, m.topmost().origin != root:
-		case m.sent == nil && h.cleansUp(m), h.shown.HasWriters(m.PID):
+		case m.sent == nil && h.cleansUp(m), h.hasWriter(m):
 		case handles && !dying:
 			these = append(these, m)
 		case m.kind != program.Other:

@@ -247,6 +247,9 @@ func (t *timeline) die(i int) {
 			})
 		}
 	}
+	if up := t.endsWith(i); up >= 0 {
+		t.after(moment, func() { t.die(up) })
+	}
 	left := slices.ContainsFunc(t.family, func(m member) bool { return !m.dead })
 	switch {
 	case !left, t.under != drainits && i == 0:

@@ -87,7 +87,7 @@ func (w *walk) fails(format string, args ...any) {
 func (w *walk) note(when string) {
 	for i := range w.family {
 		m := &w.family[i]
-		if m.dead || m.signalled() || !m.acts() {
+		if m.dead || m.signalled() || !m.acts() || m.does == groupRelay { // which is left alone
 			continue
 		}
 		w.cases[finding{i, when + w.whyNot(i)}] = true
@@ -211,7 +211,7 @@ func (w *walk) check() {
 			w.fails("drainit signalled member %d %d times", i, m.drainit)
 		case w.cut > 0:
 			w.fails("drainit signalled member %d, which reads from one that lives", w.cut)
-		case !m.dead && !m.signalled() && m.acts():
+		case !m.dead && !m.signalled() && m.acts() && m.does != groupRelay:
 			w.fails("member %d was signalled by none", i)
 		case i > 0 && m.drainit > 0 && len(m.others) > 0: // below the worker
 			if m.again && m.call == Orphans && !w.byLeaf(m) {

@@ -129,6 +129,9 @@ func (w *walk) die(i int) {
 	} else {
 		w.l.Died(firstPID + i)
 	}
+	if up := w.endsWith(i); up >= 0 {
+		w.die(up)
+	}
 }
 
 func (w *walk) call(step Purpose) {

@@ -12,7 +12,6 @@ import (
 	"drainit/internal/journal"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
-	"drainit/internal/program"
 	"drainit/internal/signals"
 )
 
@@ -43,8 +42,12 @@ const (
 func (s *Supervisor) requestFor(p forward.Purpose, came unix.Signal) (
 	r forward.Request, all *proc.Snapshot, err error,
 ) {
-	r = s.cfg.Request(p, s.delivered(came), s.sys.Ticks())
-	r.Mode = s.mode(p)
+	left := s.cfg.Grace
+	if end, ok := s.machine.GraceEnd(); ok {
+		left = time.Until(end)
+	}
+	r = s.cfg.Request(p, s.delivered(came), s.sys.Ticks(), left)
+	r.Mode, r.ByKey = s.mode(p), s.job != nil && r.Signal == unix.SIGINT
 	if !s.history.NeedsTree(r) {
 		return r, nil, nil
 	}
@@ -88,9 +91,6 @@ func (s *Supervisor) keepName(p proc.Process) {
 // cannot be read, it does without a snapshot, and logs nothing about that.
 func (s *Supervisor) signalWorker(came unix.Signal) {
 	r, all, _ := s.requestFor(forward.Stop, came)
-	if s.mayDieOf(came, all) && s.adopt(came, all) {
-		r.Signal = s.delivered(came)
-	}
 	s.warnPending(all)
 	plan := s.takeStep(r, all)
 	s.warnAtStop(all)
@@ -133,15 +133,6 @@ func (s *Supervisor) report(r forward.Request, plan forward.Plan) {
 	for _, w := range plan.Unsignalled {
 		s.journal.Unsignalled(w)
 	}
-}
-
-// mayDieOf reports whether a process below drainit may be sent the stop signal came, although it has no
-// handler of its own for it. Such a process is a worker that is neither a shell nor a launcher, or a process
-// whose handler may be its runtime's. Any other process is sent TERM unless it handles the stop signal.
-func (s *Supervisor) mayDieOf(came unix.Signal, all *proc.Snapshot) bool {
-	return slices.ContainsFunc(all.Descendants(os.Getpid()), func(p *proc.Process) bool {
-		return p.PID == s.worker.PID && program.Of(p) == program.Other || program.MayBeRuntimes(p, came)
-	})
 }
 
 // signalBlind takes a step of the stop without a snapshot. why is the error of the snapshot. If there is no
@@ -221,8 +212,10 @@ func (s *Supervisor) resume() {
 }
 
 func (s *Supervisor) passThrough(came unix.Signal) {
-	if s.delivered(came) == unix.SIGCONT && !s.worker.Gone() && s.job != nil && s.job.GroupStopped() {
-		_ = s.SignalGroup(unix.SIGCONT) // as the sender to a job means it
+	resumes := s.delivered(came) == unix.SIGCONT && s.job != nil && s.job.GroupStopped()
+	quits := s.delivered(came) == unix.SIGQUIT && s.job != nil // Ctrl-\
+	if (resumes || quits) && !s.worker.Gone() {
+		_ = s.SignalGroup(s.delivered(came)) // as the terminal sends it, or a shell to its job
 		return
 	}
 	if s.worker.Gone() && !s.cfg.Forking {

@@ -9,7 +9,6 @@ import (
 
 	"drainit/forward"
 	"drainit/internal/health"
-	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 )
@@ -49,13 +48,11 @@ func (c Config) forces(sig unix.Signal) bool {
 	return sig == signals.ForceStop && !rewritten
 }
 
-// Request returns the request to package forward for a signal, after the rewrite. drainit status --plan
-// builds its request here, too.
-func (c Config) Request(p forward.Purpose, sig unix.Signal, tick uint64) forward.Request {
-	last, _ := machine.Calls(c.Grace, c.Limit)
-	r := forward.Request{Purpose: p, Signal: sig, Mode: c.Mode, Tick: tick}
-	r.CallAt = tick + uint64(last/proc.Tick) // from the first step on: a later one has a little less
-	return r
+// Request returns the request to package forward for a signal, after the rewrite. left is the time to the
+// kill. drainit status --plan builds its request here, too.
+func (c Config) Request(p forward.Purpose, sig unix.Signal, tick uint64, left time.Duration) forward.Request {
+	end := tick + uint64(max(0, left)/proc.Tick)
+	return forward.Request{Purpose: p, Signal: sig, Mode: c.Mode, Tick: tick, EndAt: end}
 }
 
 // Adopted returns the stop signal that takes the place of the signal came. ok is false unless came can only
@@ -63,7 +60,7 @@ func (c Config) Request(p forward.Purpose, sig unix.Signal, tick uint64) forward
 func (c Config) Adopted(self int, came unix.Signal, all *proc.Snapshot) (stop unix.Signal, ok bool) {
 	_, rewritten := c.Rewrites[came]
 	stop = c.Delivered(unix.SIGTERM)
-	return stop, !rewritten && forward.MeansStop(self, came, stop, slices.Contains(c.StopSignals, came), all)
+	return stop, !rewritten && forward.MeansStop(self, came, stop, all)
 }
 
 // PlatformSignal returns the stop signal that the platform will send, as far as the settings say.

@@ -8,6 +8,7 @@
 package supervisor
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -229,8 +230,9 @@ func (s *Supervisor) exitCode() Outcome {
 }
 
 // Pause reaps orphans, without a worker, until TERM, INT or ForceStop comes. The pause container of a pod
-// does the same. Its title names no phase, so the subcommands pass it over and ask the drainits of the other
-// containers.
+// does the same. As PID 1 it then waits until it is alone, since the kernel kills all others when it ends: for
+// the default grace period at most, or until a second stop signal. Its title names no phase, so the
+// subcommands pass it over and ask the drainits of the other containers.
 func Pause(queue *sigqueue.Queue) error {
 	if err := spawn.SetUp(0); err != nil {
 		return err
@@ -242,11 +244,19 @@ func Pause(queue *sigqueue.Queue) error {
 	}
 	queue.SubscribeRest()
 	spawn.FinishSetup()
-	for !queue.StopPending() {
+	var end time.Time // of the wait for the others, zero before the first stop signal
+	isAlone := func() bool { return errors.Is(reaper.SignalNamespace(0), reaper.ErrGone) }
+	for end.IsZero() || !isAlone() && time.Now().Before(end) {
 		for reaped := true; reaped; {
 			_, reaped, _ = reaper.Wait()
 		}
-		queue.Sleep(time.Time{}, false)
+		if queue.StopPending() {
+			if stop := <-queue.Stops; os.Getpid() != 1 || stop.Signal == signals.ForceStop || !end.IsZero() {
+				return nil
+			}
+			end = time.Now().Add(machine.DefaultGrace)
+		}
+		queue.Sleep(time.Now().Add(time.Second/20), !end.IsZero())
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/machine"
 	"drainit/internal/rehearse"
 	"drainit/internal/signals"
 	"drainit/supervisor"
@@ -33,7 +34,7 @@ type options struct {
 func defaults() *options {
 	_, noTerminal := unix.IoctlGetTermios(unix.Stderr, unix.TCGETS) // isatty(3)
 	return &options{json: noTerminal != nil, Config: supervisor.Config{
-		Grace: 35 * time.Second, Limit: 30 * time.Second,
+		Grace: machine.DefaultGrace, Limit: 30 * time.Second,
 		Rewrites: signals.Rewrites{},
 	}}
 }

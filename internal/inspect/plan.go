@@ -88,7 +88,7 @@ func (r *report) foresee(worker int, before *proc.Snapshot) map[proc.ID]forward.
 	if adopted, ok := r.cfg.Adopted(r.PID, came, r.all); ok {
 		r.stop = adopted
 	}
-	return history.Simulate(r.cfg.Request(forward.Stop, r.stop, proc.Ticks()), before, r.all)
+	return history.Simulate(r.cfg.Request(forward.Stop, r.stop, proc.Ticks(), r.cfg.Grace), before, r.all)
 }
 
 // arrange sorts the processes so that each comes below its parent, indented.

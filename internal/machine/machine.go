@@ -10,8 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Forever is a grace period that never ends.
-const Forever = time.Duration(1<<63 - 1)
+// DefaultGrace is the grace period if none is set, and Forever one that never ends.
+const (
+	DefaultGrace = 35 * time.Second
+	Forever      = time.Duration(1<<63 - 1)
+)
 
 // Times that no flag changes.
 const (

@@ -9,36 +9,33 @@ import (
 	"drainit/internal/proc"
 )
 
-// IdlesUntil reports whether a process runs a program that does no work and does not end by itself before a
-// tick (proc.Ticks), or ever if tick is 0: tail -f, inotifywait -m, cat without a file, and a sleep that is
-// long enough.
-func IdlesUntil(p *proc.Process, tick uint64) bool {
-	name, args := p.Exe, p.Args
-	if len(args) == 0 {
-		return false
-	}
-	if slices.Contains(multicall, withoutSuffix(name)) {
-		name = commandName(args, 0)
-	}
+// Forever is what IdlesUntil returns for a program that never ends by itself.
+const Forever = math.MaxUint64
+
+// IdlesUntil returns until which tick (proc.Ticks) a process certainly runs a program that does no work of
+// its own: Forever for tail -f, inotifywait -m and sleep infinity, the end of a sleep(1) that has one, and 0
+// for any other program.
+func IdlesUntil(p *proc.Process) uint64 {
+	name, args := calledAs(p)
 	has := func(short, long string) bool {
-		return slices.ContainsFunc(args[1:], func(arg string) bool {
+		return slices.ContainsFunc(args, func(arg string) bool {
 			isShort := strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") &&
 				strings.ContainsAny(arg, short)
 			return isShort || strings.HasPrefix(arg, long)
 		})
 	}
-	switch name {
-	case "tail":
-		return has("fF", "--follow") && !has("", "--pid") // which waits for another
-	case "inotifywait":
-		return has("m", "--monitor")
-	case "cat":
-		return len(args) == 1
-	case "sleep":
-		seconds := sleepTime(args[1:])
-		return math.IsInf(seconds, 1) || tick > 0 && float64(p.Start)+100*seconds > float64(tick)
+	switch {
+	case name == "tail" && has("fF", "--follow") && !has("", "--pid"), // which waits for another
+		name == "inotifywait" && has("m", "--monitor") && !has("t", "--timeout"):
+		return Forever
+	case name == "sleep":
+		seconds := sleepTime(args)
+		if math.IsInf(seconds, 1) {
+			return Forever
+		}
+		return p.Start + uint64(100*seconds)
 	}
-	return false
+	return 0
 }
 
 // sleepTime returns how long sleep(1) sleeps with these arguments, in seconds.

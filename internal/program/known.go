@@ -21,6 +21,7 @@ const (
 	Unknown   Reach = iota // it may signal any process
 	NoProcess              // no other process
 	OwnChild               // the one process that it has started
+	Forks                  // each process that it has forked, of its own program
 	Children               // each process that it has started
 	Group                  // a process group: its own, or that of a child
 	Tree                   // each process below it
@@ -32,13 +33,23 @@ func (r Reach) OnlyChildren() bool { return NoProcess <= r && r <= Children }
 // command is a program whose source was read: how to recognise a process that runs it (runtime, name, signs),
 // and how far it passes on TERM and INT.
 type command struct {
-	runtime  string // what runs its script; "" for a program of its own
-	name     string // with | between several, for a script as namesOf has them
-	term     Reach
-	int      Reach
-	launcher bool        // a runner of scripts or tasks, which heeds TERM at most
-	signs    signals.Set // it handles or blocks these, and another program of its name does not; 0 for any
+	runtime string // what runs its script; "" for a program of its own
+	name    string // with | between several, for a script as namesOf has them
+	term    Reach
+	int     Reach
+	traits  trait
+	signs   signals.Set // it handles or blocks these, and another program of its name does not; 0 for any
 }
+
+// trait is what else is known of a program.
+type trait uint8
+
+// The traits.
+const (
+	launcher trait = 1 << iota // a runner of scripts or tasks, which heeds TERM at most
+	spreads                    // it signals more than its child, or that twice: a group, or again when it ends
+	bears                      // a second signal does it no harm
+)
 
 // allSignals are all below 32 but KILL and STOP. goSignals are those that a Go program handles.
 const allSignals, goSignals signals.Set = 0x7ffbfeff, 0x7fc1feff
@@ -52,63 +63,68 @@ const allSignals, goSignals signals.Set = 0x7ffbfeff, 0x7fc1feff
 //   - what runs a user's code or hooks within: rake, sidekiq, uwsgi, a single puma, PM2's daemon, nodemon;
 //   - what execs: env, nohup, setpriv, nice, gosu, chpst, cargo run, busybox timeout;
 //   - what has no handler, which its masks show: xargs, setsid, unshare;
-//   - what signals each process below it, of which nothing follows: concurrently, nx;
+//   - what signals each process below it, of which nothing follows: concurrently;
 //   - what has neither signs nor a package: task, which is anybody's name.
 var commands = []command{
 	// npm 6: npm-lifecycle/index.js; npm 7 to 11: @npmcli/run-script/lib/signal-manager.js
-	{"node", "npm|npx|npm/|npm ", OwnChild, OwnChild, true, 0},
+	{"node", "npm|npx|npm/|npm ", OwnChild, OwnChild, launcher, 0},
 	// yarn 1.22: lib/cli.js; yarn 3 and 4: @yarnpkg/shell/sources/pipe.ts
-	{"node", "yarn|yarnpkg|yarn/", Children, NoProcess, true, 0},
+	{"node", "yarn|yarnpkg|yarn/", Children, NoProcess, launcher, 0},
 	// pnpm 7 to 10: @pnpm/npm-lifecycle; pnpm 12 is a program whose child leads a group
-	{"node", "pnpm|pnpx|pnpm/", Children, Children, true, 0},
-	{"", "pnpm|pnpx", Group, Group, false, 0x4443},
+	{"node", "pnpm|pnpx|pnpm/", Children, Children, launcher, 0},
+	{"", "pnpm|pnpx", Group, Group, 0, 0x4443},
 	// composer 2.5: Util/ProcessExecutor.php
-	{"php", "composer|composer.phar", NoProcess, NoProcess, true, 0},
+	{"php", "composer|composer.phar", NoProcess, NoProcess, launcher, 0},
 	// make 4.3: src/commands.c, fatal_error_signal
-	{"", "make|gmake", Children, NoProcess, true, 0x1810200},
+	{"", "make|gmake", Children, NoProcess, launcher, 0x1810200},
 	// just 1.57: src/signal_handler.rs
-	{"", "just", Children, NoProcess, true, 0x4447},
+	{"", "just", Children, NoProcess, launcher, 0x4447},
 	// go 1.26: cmd/go/internal/base/signal_unix.go
-	{"", "go run", NoProcess, NoProcess, true, goSignals},
+	{"", "go run", NoProcess, NoProcess, launcher, goSignals},
 	// npm-run-all 4.1 and npm-run-all2 9.0 have no handler but Node's, which ends them
-	{"node", "npm-run-all|run-p|run-s|npm-run-all/|npm-run-all2/", NoProcess, NoProcess, false, 0},
+	{"node", "npm-run-all|run-p|run-s|npm-run-all/|npm-run-all2/", NoProcess, NoProcess, 0, 0},
 	// cross-env 10.1: dist/index.js; dotenv-cli 11.0: cli.js; env-cmd 11.0: dist/signal-termination.js
-	{"node", "cross-env|dotenv|env-cmd|cross-env/|dotenv-cli/|env-cmd/", OwnChild, OwnChild, false, 0},
+	{"node", "cross-env|dotenv|env-cmd|cross-env/|dotenv-cli/|env-cmd/", OwnChild, OwnChild, 0, 0},
 	// pm2 7.0: lib/binaries/CLI.js; its daemon has another title
-	{"node", "pm2 start", NoProcess, NoProcess, false, 0},
+	{"node", "pm2 start", NoProcess, NoProcess, 0, 0},
 	// foreman 3.0 of Node: lib/proc.js; foreman 0.87 of Ruby: lib/foreman/engine.rb, kill_children
-	{"node", "nf|foreman/", NoProcess, Children, false, 0},
-	{"ruby", "foreman|foreman: ", Children, Children, false, 0},
+	{"node", "nf|foreman/", NoProcess, Children, 0, 0},
+	{"ruby", "foreman|foreman: ", Children, Children, 0, 0},
 	// lerna 9.0: execa lib/kill.js
-	{"node", "lerna exec|lerna/ exec", Children, Children, false, 0},
+	{"node", "lerna exec|lerna/ exec", Children, Children, 0, 0},
 	// gunicorn 20.1: arbiter.py; celery 5.2: apps/worker.py, and billiard 4.1: pool.py; puma 5.6:
 	// cluster.rb. Their workers, which run a user's code, lack one of the signs.
-	{"python", "gunicorn|gunicorn: ", Children, Children, false, 0x8314a07},
-	{"python", "celery", Children, Children, false, 0x4207},
-	{"ruby", "puma ", Children, Children, false, 0x300002},
+	{"python", "gunicorn|gunicorn: ", Children, Children, 0, 0x8314a07},
+	{"python", "celery", Children, Children, 0, 0x4207},
+	{"ruby", "puma ", Children, Children, 0, 0x300002},
+	// nginx 1.22: src/os/unix/ngx_process_cycle.c, ngx_signal_worker_processes, on QUIT, too
+	{"", "nginx", Forks, Forks, 0, 0x18016a07},
 	// supervisor 4.2: process.py, each child, or its group with stopasgroup, which no process shows; honcho
 	// 1.1: manager.py, only read
-	{"python", "supervisord|honcho", Group, Group, false, 0},
+	{"python", "supervisord|honcho", Group, Group, 0, 0},
 	// runit 2.1.2: src/runsvdir.c, which at HUP alone signals each runsv; src/runsv.c
-	{"", "runsvdir", NoProcess, NoProcess, false, 0x16001},
-	{"", "runsv", OwnChild, OwnChild, false, 0x14000},
+	{"", "runsvdir", NoProcess, NoProcess, bears, 0x16001},
+	{"", "runsv", OwnChild, OwnChild, 0, 0x14000},
 	// s6 2.11: src/supervision/s6-svscan.c, s6-supervise.c
-	{"", "s6-svscan", Children, Children, false, 0x28017a27},
-	{"", "s6-supervise", OwnChild, Group, false, 0x15007},
+	{"", "s6-svscan", Children, Children, 0, 0x28017a27},
+	{"", "s6-supervise", OwnChild, Group, 0, 0x15007},
 	// util-linux 2.38: login-utils/su-common.c, term-utils/script.c. With a terminal of theirs, whose end
 	// sends the group HUP, they block ALRM.
-	{"", "runuser|su|script", Group, Group, false, allSignals},
-	{"", "runuser|su", OwnChild, OwnChild, false, allSignals &^ 0x2000},
+	{"", "runuser|su|script", Group, Group, 0, allSignals},
+	{"", "runuser|su", OwnChild, OwnChild, 0, allSignals &^ 0x2000},
 	// strace 6.1: src/strace.c, cleanup
-	{"", "strace", OwnChild, OwnChild, false, 0x7007},
+	{"", "strace", OwnChild, OwnChild, 0, 0x7007},
 	// coreutils 9.1: src/timeout.c
-	{"", "timeout --foreground", OwnChild, OwnChild, false, 0x12001},
-	{"", "timeout", Group, Group, false, 0x12001},
+	{"", "timeout --foreground", OwnChild, OwnChild, 0, 0x12001},
+	{"", "timeout", Group, Group, spreads, 0x12001},
 	// dumb-init 1.2.5: dumb-init.c
-	{"", "dumb-init -c|dumb-init --single-child", OwnChild, OwnChild, false, allSignals},
-	{"", "dumb-init", Group, Group, false, allSignals},
+	{"", "dumb-init -c|dumb-init --single-child", OwnChild, OwnChild, 0, allSignals},
+	{"", "dumb-init -r|dumb-init --rewrite", Unknown, Unknown, 0, allSignals},
+	{"", "dumb-init", Group, Group, spreads, allSignals},
+	// tsx 4.23: dist/cli.mjs; nx 23.1: dist/bin/nx.js
+	{"node", "tsx|tsx/|nx|nx/", Unknown, Unknown, spreads, 0},
 	// GNU parallel 20221122: src/parallel, wait_and_exit and kill_sleep_seq
-	{"perl", "parallel", Group, Group, false, 0},
+	{"perl", "parallel", Group, Group, 0, 0},
 }
 
 // Signals returns how far a program passes on TERM, INT or, if it is runsvdir, HUP. It returns Unknown for
@@ -117,7 +133,7 @@ func Signals(p *proc.Process, sig unix.Signal) Reach {
 	c := commandOf(p)
 	switch {
 	case p.Exe == "":
-	case sig == unix.SIGTERM:
+	case sig == unix.SIGTERM, c.term == Forks:
 		return c.term
 	case sig == unix.SIGINT:
 		return c.int
@@ -129,7 +145,7 @@ func Signals(p *proc.Process, sig unix.Signal) Reach {
 
 // LauncherName returns the launcher's own name, "npm" or "go run", and "" for any other program.
 func LauncherName(p *proc.Process) string {
-	if c := commandOf(p); c.launcher {
+	if c := commandOf(p); c.traits&launcher != 0 {
 		return strings.TrimRight(c.name, "/ ")
 	}
 	return ""
@@ -139,8 +155,14 @@ func LauncherName(p *proc.Process) string {
 // the only stop signal that a launcher is sent.
 func PassesNothingOn(p *proc.Process) bool {
 	c := commandOf(p)
-	return c.launcher && c.term == NoProcess
+	return c.traits&launcher != 0 && c.term == NoProcess
 }
+
+// BearsTwo reports whether a program is known to take no harm from a second signal.
+func BearsTwo(p *proc.Process) bool { return commandOf(p).traits&bears != 0 }
+
+// Spreads reports whether a program is known to pass a signal on to more than its child, or twice.
+func Spreads(p *proc.Process) bool { return commandOf(p).traits&spreads != 0 }
 
 // TakesTERM reports whether a process is to be sent TERM in place of INT, because no job gets INT from it.
 // It is a launcher, or it is known to pass INT to its own children, one of which takes TERM itself, or is a

@@ -53,20 +53,28 @@ func Of(p *proc.Process) Kind {
 	return Other
 }
 
-// shellName returns the name by which a process would be known as a shell: that of its executable, or the
-// name by which busybox or toybox was called. If the executable is hidden, the command name of the process
-// stands for it.
+// shellName returns the name by which a process would be known as a shell (calledAs). If the executable is
+// hidden, the command name of the process stands for it.
 func shellName(p *proc.Process) string {
-	exe, called := withoutSuffix(p.Exe), commandName(p.Args, 0)
-	switch {
-	case p.Exe == "":
+	if p.Exe == "" {
 		return strings.TrimPrefix(p.Comm, "-")
-	case !slices.Contains(multicall, exe):
-		return exe
-	case slices.Contains(multicall, withoutSuffix(called)):
-		return commandName(p.Args, 1) // busybox sh
 	}
-	return called
+	name, _ := calledAs(p)
+	return name
+}
+
+// calledAs returns the name of a program and its arguments: that of its executable, or the name by which
+// busybox or toybox was called.
+func calledAs(p *proc.Process) (name string, args []string) {
+	isMulticall := func(name string) bool { return slices.Contains(multicall, withoutSuffix(name)) }
+	name, args = withoutSuffix(p.Exe), p.Args
+	if isMulticall(name) && isMulticall(commandName(args, 0)) {
+		args = args[1:] // busybox sh
+	}
+	if isMulticall(name) {
+		name = commandName(args, 0)
+	}
+	return name, args[min(1, len(args)):]
 }
 
 // HandlesWithoutTrap reports whether a process is a shell that handles TERM without any trap, and acts
@@ -75,10 +83,10 @@ func HandlesWithoutTrap(p *proc.Process) bool {
 	return slices.Contains(shellsWithHandlers, shellName(p))
 }
 
-// MayBeRuntimes reports whether the handler of a process for a signal may be only its runtime's own. Go
-// handles every signal: it ends on QUIT after a dump, and does nothing on PWR and on those above SYS. PHP's
-// own handlers for INT and QUIT end it, and few scripts drain on these alone.
-func MayBeRuntimes(p *proc.Process, sig unix.Signal) bool {
+// HandlerIsRuntimes reports whether the handler of a process for a signal is its runtime's own, as nearly no
+// program drains on it. Go does nothing on PWR and on the signals above SYS: its QUIT may be the program's, as
+// in GitLab Runner. PHP's own handlers for INT and QUIT end it.
+func HandlerIsRuntimes(p *proc.Process, sig unix.Signal) bool {
 	isGo := dumps(p) && handlesAll(p, unix.SIGSTKFLT, unix.SIGPWR, unix.SIGSYS)
 	switch {
 	case !p.MasksKnown() || !handlesAll(p, unix.SIGTERM, sig):
@@ -86,7 +94,12 @@ func MayBeRuntimes(p *proc.Process, sig unix.Signal) bool {
 	case withoutVersion(p.Exe) == "php":
 		return sig == unix.SIGQUIT || sig == unix.SIGINT
 	}
-	return isGo && (sig == unix.SIGQUIT || sig == unix.SIGPWR || sig > unix.SIGSYS)
+	return isGo && (sig == unix.SIGPWR || sig > unix.SIGSYS)
+}
+
+// InterruptEnds reports whether the handler of a process for INT may be that of its runtime, which ends it.
+func InterruptEnds(p *proc.Process) bool {
+	return slices.Contains([]string{"python", "pypy", "php"}, withoutVersion(p.Exe))
 }
 
 // dumps reports whether a process has a runtime that writes a dump on QUIT: Go, which ends by it, or a JVM,
@@ -101,11 +114,11 @@ func handlesAll(p *proc.Process, all ...unix.Signal) bool {
 
 // DrainsOn reports whether a process handles a signal by a handler of its own, as far as that can be known. A
 // handler of its language runtime does not count: that of Python and Ruby for INT, which ends the program,
-// that of the JVM and Go for QUIT, which prints stacks, and any that MayBeRuntimes names.
+// that of the JVM and Go for QUIT, which prints stacks, and any that HandlerIsRuntimes names.
 func DrainsOn(p *proc.Process, sig unix.Signal) bool {
 	interrupts := slices.Contains([]string{"python", "ruby", "pypy"}, withoutVersion(p.Exe))
 	writes := sig == unix.SIGQUIT && dumps(p)
-	return p.Handles(sig) && !writes && !(sig == unix.SIGINT && interrupts) && !MayBeRuntimes(p, sig)
+	return p.Handles(sig) && !writes && !(sig == unix.SIGINT && interrupts) && !HandlerIsRuntimes(p, sig)
 }
 
 // InBackground reports whether a child bears the mark of a background command, whose shell the parent is or
@@ -182,10 +195,25 @@ func Foreground(s *proc.Snapshot, children []*proc.Process) (these []*proc.Proce
 // MayTrap reports whether a shell may have set a trap: the commands of its option -c have one, or are in a
 // file. It misses a trap in a file that the commands of -c read.
 func MayTrap(shell *proc.Process) bool {
+	commands, known := commandsOf(shell)
+	return !known || strings.Contains(commands, "trap")
+}
+
+// EndsWith claims that a command of a shell is the last one of its option -c.
+func EndsWith(shell, command *proc.Process) bool {
+	commands, _ := commandsOf(shell)
+	return strings.HasSuffix(strings.TrimSpace(commands), strings.Join(command.Args, " "))
+}
+
+// commandsOf returns the commands of a shell's option -c. known is false if they are in a file.
+func commandsOf(shell *proc.Process) (commands string, known bool) {
 	i := slices.IndexFunc(shell.Args, func(arg string) bool { // -c, -ec, -lc
 		return strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.HasSuffix(arg, "c")
 	})
-	return i < 0 || i+1 >= len(shell.Args) || strings.Contains(shell.Args[i+1], "trap")
+	if i < 0 || i+1 >= len(shell.Args) {
+		return "", false
+	}
+	return shell.Args[i+1], true
 }
 
 // Waiting is whether a shell waits for a command in its foreground: until that has ended it

@@ -116,7 +116,7 @@ func TestHandlersThatMayBeTheRuntimes(t *testing.T) {
 	rows.Compare(t, "testdata/runtimes.tsv", 3, func(row []string) any {
 		p, got := proc.Process{Handled: set(t, row[1]), Details: proc.Details{Exe: row[0]}}, ""
 		for _, name := range strings.Fields("HUP QUIT INT USR1 PWR RTMIN+3") {
-			if sig, err := signals.Parse(name); err != nil || MayBeRuntimes(&p, sig) {
+			if sig, err := signals.Parse(name); err != nil || HandlerIsRuntimes(&p, sig) {
 				got += " " + name
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"drainit/test/harness"
 )
 
-// A pod's infra container has no worker: it ends with 0, at once, whatever else lives.
+// A pod's infra container has no worker: it ends with 0, at once if no other process lives.
 func TestPauseEndsAtAStopSignal(t *testing.T) {
 	harness.WaitingModes(t, func(t *testing.T, noPID1 bool) {
 		for flag, sig := range map[string]syscall.Signal{"-P": unix.SIGTERM, "--pause": unix.SIGINT} {
@@ -23,6 +23,34 @@ func TestPauseEndsAtAStopSignal(t *testing.T) {
 			}
 		}
 	})
+}
+
+// As PID 1 of a pod it waits for the other containers, which the kernel would kill with it, but not longer
+// than until a second stop signal.
+func TestPauseWaitsForThePod(t *testing.T) {
+	t.Parallel()
+	harness.NeedAsk(t)
+	for name, again := range map[string]bool{"until it is alone": false, "until it is asked again": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := harness.Run(t, harness.Launch{Args: []string{"-P"}})
+			p.WaitTitle("drainit:pause")
+			hold, release := harness.Pipe(t)
+			guest := harness.Run(t, harness.Launch{NoPID1: true, Under: p.Entering(0, ""), Bin: "perl",
+				Args: harness.Script(`say "ready"; hold 0`)[1:], Stdin: hold})
+			guest.WaitOut(`^ready`)
+			p.Signal(unix.SIGTERM)
+			harness.PastTheSameRequest()
+			if again {
+				p.Signal(unix.SIGTERM)
+				guest.WantExit(137)
+			} else {
+				release.Close()
+				guest.WantExit(0)
+			}
+			p.WantExit(0)
+		})
+	}
 }
 
 // What an engine's exec leaves is PID 1's to bury.
@@ -44,6 +72,7 @@ func TestPauseReapsEveryOrphan(t *testing.T) {
 		func() bool { return len(harness.ChildPids(p.Pid())) == 0 })
 	harness.WaitUntil(t, "each has ended by itself",
 		func() bool { return strings.Count(guest.Out(), "orphan ends\n") == 20 })
+	guest.End()
 	p.Signal(unix.SIGTERM)
 	p.WantExit(0)
 }

@@ -26,6 +26,49 @@ func TestTTYCtrlCReachesTheWorkerOnceWithoutAShell(t *testing.T) {
 	})
 }
 
+// A tool may start the application by a shell that keeps INT until the application has ended, and pass no
+// signal on, as nest start does. The kernel sends a key's signal to each of them, and so does drainit, but once:
+// npm passes it on, too.
+func TestTTYCtrlCReachesWhatAToolStarts(t *testing.T) {
+	t.Parallel()
+	harness.Need(t, "npm", "node")
+	for name, command := range map[string]string{"npm": "npm start", "node": "node tool.js"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := harness.Launch{NoPID1: true, Dir: t.TempDir(), Args: harness.Words("-- " + command)}
+			harness.WriteFile(t, l.Dir+"/package.json", `{"scripts": {"start": "node tool.js"}}`)
+			harness.WriteFile(t, l.Dir+"/tool.js", `require("child_process").spawn("node app.js; exit $?",
+				{ shell: true, stdio: "inherit" }).on("exit", (code) => process.exit(code))`)
+			harness.WriteFile(t, l.Dir+"/app.js", `
+				for (const sig of ["SIGINT", "SIGTERM"]) process.on(sig, () => {
+					console.log("got " + sig);
+					setTimeout(() => { console.log("done"); process.exit(); }, 300);
+				});
+				setInterval(() => {}, 1000);
+				console.log("ready " + process.pid);`)
+			c := console.At(t, l)
+			c.Ready()
+			c.Keys("\x03")
+			c.See(`done`)
+			c.Wait()
+			c.WantShown(`got SIG`, 1)
+			c.WantShown(`only now`, 0)
+			c.WantNothingLeft()
+		})
+	}
+}
+
+// Ctrl-\ reaches a script and its command, as the kernel sends it.
+func TestTTYCtrlBackslashEndsAScript(t *testing.T) {
+	t.Parallel()
+	c := console.At(t, harness.Launch{NoPID1: true,
+		Args: []string{"--", "bash", "-c", `echo "ready $$"; sleep 1000; exit 7`}})
+	c.Ready()
+	c.WaitStarted(harness.Patience)
+	c.Keys("\x1c")
+	c.WantExit(7)
+}
+
 // After fg, too, when the keys are drainit's again.
 func TestTTYSecondCtrlCKills(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package tree
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,13 +23,21 @@ type start struct {
 	name   string
 	runs   string // what runs the script
 	script string
+	uses   string // programs beside what runs the script
+	files  files
 	env    string // variables of app, with blanks between them
+	flags  string // of drainit
 	under  string // a command of the shell that then becomes the init, if any
 
 	signal    unix.Signal // TERM if 0
 	readsNull bool        // the input is /dev/null, opened to read
 	inTime    string      // the rhythms in which no job may wait for a call
+	killed    bool        // the grace period ends it
+	after     string      // a command of the shell that must succeed in the folder in the end
 }
+
+// files are by name, in the folder of a start.
+type files map[string]string
 
 // A process that a manager stops itself is signalled once, however long the manager takes.
 func TestStopInSteps(t *testing.T) {
@@ -178,7 +187,7 @@ func (s start) keepsOnceBy(t *testing.T, by peer) {
 	for _, rhythm := range []string{"idle", "busy"} {
 		t.Run(s.name+", "+rhythm, func(t *testing.T) {
 			harness.Full(t)
-			harness.Need(t, "perl", s.runs)
+			harness.Need(t, append(strings.Fields(s.uses), "perl", s.runs)...)
 			t.Parallel()
 			s := s
 			s.env += " RHYTHM=" + rhythm
@@ -187,7 +196,7 @@ func (s start) keepsOnceBy(t *testing.T, by peer) {
 					t.Errorf("job %s: %s", id, what)
 				}
 			}
-			if t.Failed() {
+			if t.Failed() && os.Getenv("NOPEERS") == "" {
 				for _, other := range others {
 					other.compare(t, s)
 				}
@@ -225,9 +234,12 @@ func (s start) stop(t *testing.T, by peer) map[string]string {
 	}
 	harness.WriteFile(t, filepath.Join(dir, "record"), "")
 	harness.WriteFile(t, filepath.Join(dir, "script"), s.script+"\n")
+	for name, text := range s.files {
+		harness.WriteFile(t, filepath.Join(dir, name), text+"\n")
+	}
 	flags := []string{by.flag}
 	if by.program == "" {
-		flags = append(flags, "-v", "--log-format=json")
+		flags = append(append(flags, "-v", "--log-format=json"), strings.Fields(s.flags)...)
 	}
 	var under []string
 	if s.under != "" {
@@ -248,7 +260,7 @@ func (s start) stop(t *testing.T, by peer) map[string]string {
 		}
 	})
 	harness.WaitUntil(t, "the jobs are ready",
-		func() bool { return strings.Count(record(), " ready ") == s.jobs() || !p.Running() })
+		func() bool { return strings.Count(record(), " ready ") == max(1, s.jobs()) || !p.Running() })
 	p.WaitStarted(harness.Patience)
 	if !p.Running() {
 		t.Fatal("the start has ended by itself")
@@ -256,6 +268,7 @@ func (s start) stop(t *testing.T, by peer) map[string]string {
 	p.Signal(cmp.Or(s.signal, unix.SIGTERM))
 	p.Wait()
 	p.WantNothingLeft()
+	s.wantEnd(t, by, p, dir)
 	if late := regexp.MustCompile(`.*"signalled_late".*`).
 		FindString(p.Stderr.Text()); late != "" && s.inTime != "" {
 		for _, rhythm := range strings.Split(s.inTime, ", ") {
@@ -267,9 +280,29 @@ func (s start) stop(t *testing.T, by peer) map[string]string {
 	return became(record())
 }
 
-// jobs is how many jobs a start has.
+// wantEnd checks how a start has ended below drainit.
+func (s start) wantEnd(t *testing.T, by peer, p *harness.Init, dir string) {
+	t.Helper()
+	if by.program != "" {
+		return
+	}
+	p.WaitErr(`"event":"ended"`)
+	if log := p.Stderr.Text(); strings.Contains(log, `"event":"killing"`) != s.killed {
+		t.Errorf("killed: want %v\n%s", s.killed, log)
+	}
+	if s.after != "" {
+		check := exec.Command("sh", "-c", s.after)
+		check.Dir = dir
+		if ran := harness.Finish(t, check); ran.Status != 0 {
+			t.Errorf("%s: status %d\n%s", s.after, ran.Status, p.Stderr.Text())
+		}
+	}
+}
+
+// jobs is how many jobs a start has. One without any writes a line to the record when it is ready.
 func (s start) jobs() int {
-	return len(slices.Compact(slices.Sorted(slices.Values(appIn.FindAllString(s.script, -1)))))
+	all := strings.Join(append(slices.Collect(maps.Values(s.files)), s.script), "\n")
+	return len(slices.Compact(slices.Sorted(slices.Values(appIn.FindAllString(all, -1)))))
 }
 
 var appIn = regexp.MustCompile(`\bapp"?[, ]*"?\d+`)
