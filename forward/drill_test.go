@@ -38,8 +38,8 @@ import (
 //	next in TICKS              the next snapshot, if nothing happens before
 //
 // A tree is in the tests' notation (package trees). What a name says of a process, its digits aside, is what
-// it is. In brackets is what it handles (TERM), ignores (-TERM), reads (<NAME of the writer), and what else
-// is true of it (words). Behind a | are children of drainit that were there before the stop. The worker has
+// it is. In brackets is what it handles (TERM), ignores (-TERM), reads (<NAME of the writer), its command line
+// (=sleep_5), and what else is true of it (words). Behind a | are children of drainit that were there before the stop. The worker has
 // exited if there is none before it, or has "daemonized".
 type drill struct {
 	t         *testing.T
@@ -217,10 +217,13 @@ func (d *drill) plant(parent *fake, tree []trees.Process) (all []*fake) {
 func (d *drill) is(p *fake, word string) {
 	d.t.Helper()
 	writer, reads := strings.CutPrefix(word, "<")
+	args, hasArgs := strings.CutPrefix(word, "=")
 	ignored, ignores := strings.CutPrefix(word, "-")
 	switch become := words[word]; {
 	case become != nil:
 		become(p)
+	case hasArgs:
+		p.Args = strings.Split(args, "_")
 	case reads:
 		p.writers = append(p.writers, writer)
 	case ignores:
@@ -300,7 +303,7 @@ func (d *drill) hasGot(sig unix.Signal) bool {
 
 // observe is one snapshot of drainit's, with the deliveries that follow from it, and the successor.
 func (d *drill) observe(purpose Purpose) {
-	d.request.Purpose, d.request.Tick = purpose, d.w.tick
+	d.request.Purpose, d.request.Tick, d.request.EndAt = purpose, d.w.tick, d.w.begun+3500
 	d.sent = d.l.deliveries(d.request, d.w.snapshot())
 	if p := d.l.plan.Successor; p != nil {
 		d.successor = d.w.procs[p.PID].name

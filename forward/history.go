@@ -159,47 +159,18 @@ func (h *History) cameFrom(m *record) {
 	}
 }
 
-// forget drops the records of processes that have gone without a signal, or are superfluous: a drain may last
-// for ever. It also notes which signalled processes have lost a child.
+// forget drops the records of processes that have gone without a signal, or without a handler a minute after
+// it: a drain may last for ever. It also notes which signalled processes have lost a child.
 func (h *History) forget() {
-	superfluous := h.superfluous()
 	for id, m := range h.records {
+		tellsNothing := m.sent == nil || !m.sent.handled && m.first > 1 && h.now > m.sent.tick+60*aSecond
 		switch {
 		case m.last == h.snapshots-1 && m.parent != nil:
 			m.parent.lostChild = m.parent.lostChild || m.parent.sent != nil
-		case m.last < h.snapshots-1 && m != h.worker && (m.sent == nil || superfluous[m]): // one may miss an orphan
+		case m.last < h.snapshots-1 && m != h.worker && tellsNothing: // one snapshot may miss an orphan
 			delete(h.records, id)
 		}
 	}
-}
-
-// superfluous returns the signalled processes that came in the stop, went a minute ago, and are above none that
-// lives. Of those that may have signalled alike, the first one is kept: a later doubt asks for it.
-func (h *History) superfluous() map[*record]bool {
-	type kind struct {
-		pgid, sid         int
-		handled, isParent bool
-	}
-	all, first := make(map[*record]bool), make(map[kind]*record)
-	for _, m := range h.records {
-		if m.sent == nil || m.first <= 1 || h.now < m.sent.tick+60*aSecond || m.last == h.snapshots {
-			continue
-		}
-		all[m] = true
-		k := kind{m.PGID, m.SID, m.sent.handled, m.isParent}
-		if f := first[k]; f == nil || m.sent.tick < f.sent.tick {
-			first[k] = m
-		}
-	}
-	for _, m := range first {
-		delete(all, m)
-	}
-	for _, m := range h.all {
-		for up := m.parent; up != nil; up = up.parent {
-			delete(all, up)
-		}
-	}
-	return all
 }
 
 // recordOf enters what the new snapshot shows of a process in the record of that process, and returns the

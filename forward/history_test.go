@@ -194,7 +194,7 @@ func TestWhatHasComeAndGoneInADrainIsForgotten(t *testing.T) {
 	}
 }
 
-// Nor do those that drainit has signalled a minute ago leave more than one.
+// Nor do those without a handler that drainit has signalled a minute ago.
 func TestWhatWasSignalledAndHasGoneIsForgotten(t *testing.T) {
 	app := below(10, drainitPID, 100)
 	app.Handled = 0
@@ -202,6 +202,7 @@ func TestWhatWasSignalledAndHasGoneIsForgotten(t *testing.T) {
 	for n := range uint64(3000) {
 		r, orphan := Request{Purpose: Orphans, Signal: unix.SIGTERM, Tick: 2000 + 100*n},
 			below(100+int(n), drainitPID, 2000+100*n)
+		orphan.Handled = 0
 		for _, d := range l.deliveries(r, proc.New([]proc.Process{app, orphan})) {
 			l.Sent(d, r.Tick)
 		}
