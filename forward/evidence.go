@@ -28,7 +28,7 @@ type evidence struct {
 	adopted     uint64 // the first that showed it as an orphan, 0 if never or from the start
 	readsUntil  uint64 // the last that showed a writer to the pipe that it reads
 	asleepSince uint64 // the one since which it has not run
-	sparedAt    uint64 // the last at which it was left alone for what is below it (isSpared)
+	sparedUntil uint64 // the one until which it is left alone for what is below it (isSpared)
 
 	pause halt // of a process above it, since it came to drainit
 

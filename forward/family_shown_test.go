@@ -116,7 +116,7 @@ func (f family) readClosely(i int, p *proc.Process) {
 		p.Exe, p.Args = "dash", []string{"dash", "start.sh"}
 	case handlerShell, trappingShell:
 		p.Exe, p.Args = "mksh", []string{"mksh", "start.sh"}
-	case noHandler, pipeReader:
+	case noHandler, pipeReader, stepsWhenAsked:
 		if m.signalled() { // it is woken, and has not got to it yet
 			p.Pending = signals.SetOf(unix.SIGKILL)
 		}

@@ -54,6 +54,9 @@ const (
 	tellsAndLeaves // it signals its first child, and the last below that by a pid file, and leaves
 	waitsForOutput // it signals its children, and exits when all below it are gone, which write to it
 	drainsItself   // it signals its children, ends work of its own, and exits
+	asksOtherwise  // it asks its children by another signal, a file or a pipe, and exits when they are gone
+	stepsWhenAsked // it has no handler; asked by other means, it does as stepsTree
+	adopts         // it signals its first child, adopts what that leaves, and exits when all below it are gone
 	behaviours     // how many there are
 )
 
@@ -98,6 +101,9 @@ var behaves = [behaviours]string{
 	tellsAndLeaves: "tells a grandchild and leaves",
 	waitsForOutput: "waits for output",
 	drainsItself:   "passes on and finishes",
+	asksOtherwise:  "asks by other means",
+	stepsWhenAsked: "steps when asked",
+	adopts:         "adopts",
 }
 
 // drainitSends stands for drainit among the members of a family.
@@ -165,7 +171,8 @@ func (m *member) change() {
 func (m *member) handles() bool { return m.acts() || m.is(handlerShell, trappingShell) }
 
 func (m *member) acts() bool {
-	return !m.is(noHandler, ignoring, blocking, nestedInit, pipeReader, handlerShell, diesLate, trappingShell)
+	return !m.is(noHandler, ignoring, blocking, nestedInit, pipeReader, handlerShell, diesLate, trappingShell,
+		stepsWhenAsked)
 }
 
 // changes reports whether a member is another when it has been signalled: it takes a moment until it signals
@@ -186,7 +193,7 @@ func (m *member) signalsGroup() bool { return m.is(groupDies, blocksItself) }
 func (m *member) isReader() bool { return m.is(pipeReader, drainingReader) }
 
 // dies reports whether a signal ends a member at once.
-func (m *member) dies() bool { return m.is(noHandler, pipeReader) }
+func (m *member) dies() bool { return m.is(noHandler, pipeReader, stepsWhenAsked) }
 
 // isShell reports whether it waits for its last child before it acts.
 func (m *member) isShell() bool {
@@ -387,7 +394,7 @@ func (f family) die(i int) {
 		f[m.parent].wakes++ // by CHLD
 	}
 	reaper := m.parent
-	for reaper != drainitSends && f[reaper].does != subreaper {
+	for reaper != drainitSends && !f[reaper].is(subreaper, adopts) {
 		reaper = f[reaper].parent
 	}
 	for j := range f {

@@ -98,12 +98,14 @@ func TestWhatTiniKeepsIsKept(t *testing.T) {
 	walks := []walkOfHarm{
 		{3, []behaviour{noHandler, finishes, passesOn, passesLeaves, waitsOnly, waitingShell, trapShell,
 			dashShell, groupRelay, stepsOn, stepsTree, stepsGroup, stepsByName, steppingShell, polls,
-			stepsUnseen, tellsAndLeaves, waitsForOutput, drainsItself}},
+			stepsUnseen, tellsAndLeaves, waitsForOutput, drainsItself, adopts}},
+		{3, []behaviour{noHandler, finishes, asksOtherwise, stepsWhenAsked}},
 	}
 	if os.Getenv("DRAINIT_TEST_ALL") != "" { // half a minute
 		walks = append(walks,
 			walkOfHarm{4, []behaviour{noHandler, finishes, passesOn, passesLeaves, waitsOnly, trapShell,
-				groupRelay, stepsTree}},
+				groupRelay, stepsTree, adopts}},
+			walkOfHarm{4, []behaviour{finishes, asksOtherwise, stepsWhenAsked, noHandler}},
 			walkOfHarm{4, []behaviour{noHandler, finishes, stepsByName, stepsUnseen, tellsAndLeaves,
 				waitsForOutput}})
 	}
@@ -234,7 +236,7 @@ var plainer = map[behaviour][]behaviour{
 	tellsAndLeaves: {passesLeaves}, waitsForOutput: {passesOn}, drainsItself: {passesOn, finishes},
 	stepsUnseen: {stepsTree}, groupRelay: {passesOn}, stepsOn: {passesOn, waitsOnly},
 	stepsTree: {groupRelay, waitsOnly}, stepsGroup: {stepsTree},
-	stepsByName: {stepsTree}, steppingShell: {stepsByName},
+	stepsByName: {stepsTree}, steppingShell: {stepsByName}, adopts: {passesOn},
 }
 
 func (b behaviour) isLike(other behaviour) bool {

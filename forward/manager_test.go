@@ -34,6 +34,15 @@ func (t *timeline) movesOf(i int) []move {
 		return []move{{send: slices.Compact(append(first, below[max(0, len(below)-1):]...))}}
 	case waitsForOutput:
 		return []move{{send: kids}, {await: below}}
+	case asksOtherwise:
+		return []move{{ask: kids}, {await: kids}}
+	case stepsWhenAsked:
+		if t.family[i].signalled() { // it dies of that
+			return nil
+		}
+		return steps(below)
+	case adopts:
+		return []move{{send: first}, {await: below}}
 	case drainsItself:
 		return []move{{send: kids}, {pause: t.work, work: true}}
 	case stepsByName, steppingShell:

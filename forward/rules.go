@@ -118,18 +118,18 @@ func (s *step) isSpared(m *record) bool {
 	if !passesTERM && !program.Spreads(&m.Process) && !(s.byKey && m.kind == program.Launcher) {
 		return false
 	}
-	if slices.ContainsFunc(s.all, func(p *record) bool {
+	drains := func(p *record) bool {
 		isBelow := p != m && s.living[p.PID] == p && p.isBelow(m)
 		return isBelow && (p.sent != nil || s.drains(p) && (!passesTERM || s.signalFor(p) == s.deliver))
-	}) {
-		m.sparedAt = s.now
-		return true
 	}
-	mayEnd := m.sparedAt > 0 && s.now < m.sparedAt+aSecond
-	if mayEnd {
-		s.lookAgain(m.sparedAt + aSecond)
+	switch {
+	case slices.ContainsFunc(s.all, drains):
+		m.sparedUntil = program.Forever
+	case m.sparedUntil == program.Forever:
+		m.sparedUntil = s.now + aSecond
+		s.lookAgain(m.sparedUntil)
 	}
-	return mayEnd
+	return s.now < m.sparedUntil
 }
 
 // turn returns what a process must wait for, whichever process signals it, and no reason if its turn has

@@ -70,9 +70,10 @@ type progress struct {
 	finished bool // its work
 }
 
-// move is one thing that a member does: it signals some, or waits until they have gone, or for a time.
+// move is one thing that a member does: it signals or asks some, or waits until they have gone, or for a time.
 type move struct {
 	send, await []int
+	ask         []int // which have no handler, by other means
 	pause       time.Duration
 	work        bool // the pause is its work
 }
@@ -228,6 +229,11 @@ func (t *timeline) goOn(i int) {
 			p.moves = p.moves[1:]
 			for _, j := range next.send {
 				t.send(j, i)
+			}
+			for _, j := range next.ask {
+				if t.family[j].does == stepsWhenAsked {
+					t.after(moment, func() { t.begin(j) })
+				}
 			}
 		}
 	}

@@ -124,6 +124,16 @@ func (w *walk) handlerAbove(i int) bool {
 	return false
 }
 
+// works reports whether the worker lives, or what came from it.
+func (w *walk) works() bool {
+	for i := range w.family {
+		if w.top(i) == 0 && !w.family[i].dead {
+			return true
+		}
+	}
+	return false
+}
+
 // waitsForWork reports whether a member came from a daemon, and the worker lives, or what came from it; or
 // one of them is a shell with a trap, which has seen to its daemons.
 func (w *walk) waitsForWork(i int) bool {
@@ -210,7 +220,7 @@ func (w *walk) check() {
 		case m.drainit > 1:
 			w.fails("drainit signalled member %d %d times", i, m.drainit)
 		case w.cut > 0:
-			w.fails("drainit signalled member %d, which reads from one that lives", w.cut)
+			w.fails("drainit signalled member %d, while its writer lived, or the work that may need it", w.cut)
 		case !m.dead && !m.signalled() && m.acts() && m.does != groupRelay:
 			w.fails("member %d was signalled by none", i)
 		case i > 0 && m.drainit > 0 && len(m.others) > 0: // below the worker

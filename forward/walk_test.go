@@ -24,7 +24,7 @@ type walk struct {
 	deaths   []int
 	cases    map[finding]bool
 	foreseen []Simulated // by member
-	cut      int         // a reader that drainit signalled while its writer lived, 0 for none
+	cut      int         // one that drainit signalled too early, 0 for none
 }
 
 // kind is what holds for all families of a walk.
@@ -48,7 +48,7 @@ func (w *walk) plan(purpose Purpose, after uint64) (any bool) {
 		w.l.Sent(d, w.tick)
 		i := d.Process.PID - firstPID
 		m := &w.family[i]
-		if w.reads(i) && w.step != FinalCall {
+		if (w.reads(i) || w.top(i) != 0 && w.works()) && w.step != FinalCall {
 			w.cut = i
 		}
 		if !m.signalled() {

@@ -122,7 +122,7 @@ var commands = []command{
 	{"", "dumb-init -r|dumb-init --rewrite", Unknown, Unknown, 0, allSignals},
 	{"", "dumb-init", Group, Group, spreads, allSignals},
 	// tsx 4.23: dist/cli.mjs; nx 23.1: dist/bin/nx.js
-	{"node", "tsx|tsx/|nx|nx/", Unknown, Unknown, spreads, 0},
+	{"node", "tsx|nx", Unknown, Unknown, spreads, 0},
 	// GNU parallel 20221122: src/parallel, wait_and_exit and kill_sleep_seq
 	{"perl", "parallel", Group, Group, 0, 0},
 }
