@@ -376,6 +376,45 @@ var knownPrograms = []start{
 		runsvdir services & wait`},
 }
 
+// A signal that does nothing to a process, or ends it, is replaced by TERM if that is handled.
+func TestSignalThatMeansNothingToAProcess(t *testing.T) {
+	for _, s := range replaced {
+		s.inTime = "idle, busy"
+		s.keepsOnce(t)
+	}
+}
+
+var replaced = []start{
+	{name: "INT to a worker that ignores it", runs: "bash", signal: unix.SIGINT, script: `trap '' INT; exec app 1`},
+	{name: "INT to a worker that would die of it", runs: "bash", signal: unix.SIGINT, script: `exec app 1`},
+	{name: "QUIT to a script with a trap for TERM", runs: "bash", signal: unix.SIGQUIT,
+		script: `trap 'kill $p; wait $p; exit' TERM; app 1 & p=$!; wait $p; wait $p`},
+	{name: "QUIT to a server in Go that drains on it", runs: "bash", uses: "go", signal: unix.SIGQUIT,
+		files: files{"go.mod": "module server", "main.go": drainsOnQUITInGo}, script: `
+			export HOME=$PWD GOFLAGS=-buildvcs=false GOTOOLCHAIN=local
+			go build -o server . && exec ./server # app 1`},
+}
+
+// drainsOnQUITInGo is a program as GitLab Runner is: QUIT drains it, and TERM ends it at once.
+const drainsOnQUITInGo = `
+package main
+
+import ("fmt"; "os"; "os/signal"; "syscall"; "time")
+
+func main() {
+	record, _ := os.OpenFile("record", os.O_APPEND|os.O_WRONLY, 0)
+	note := func(what string) { fmt.Fprintln(record, time.Now().Unix(), 1, os.Getpid(), what) }
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGQUIT, syscall.SIGTERM)
+	note("ready job")
+	sig := <-signals
+	note("got")
+	if sig == syscall.SIGQUIT {
+		time.Sleep(time.Second)
+		note("drained")
+	}
+}`
+
 // What drainit cannot tell apart is in the page of limits (docs/signals.md), with what to write instead.
 func TestRemediesOfTheLimits(t *testing.T) {
 	for _, s := range remedies {
