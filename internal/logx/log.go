@@ -30,7 +30,11 @@ type Log struct {
 
 // New returns a log that writes to fd, one JSON object a line, or text that begins with "drainit:".
 func New(fd int, json bool, level zapcore.Level) *Log {
-	l := &Log{fd: fd, level: level, lines: make(chan []byte, 256)}
+	room := 256
+	if level == zapcore.DebugLevel { // one for each of some thousand processes at once
+		room <<= 6
+	}
+	l := &Log{fd: fd, level: level, lines: make(chan []byte, room)}
 	if json {
 		l.json = zapcore.NewJSONEncoder(zapcore.EncoderConfig{
 			TimeKey: "time", LevelKey: "level", NameKey: "logger", MessageKey: "msg",

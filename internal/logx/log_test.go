@@ -96,6 +96,22 @@ func TestEndWaitsForAWriterWithoutItsTurn(t *testing.T) {
 	}
 }
 
+// At level debug, a stop of thousands of processes has a line for each in one step.
+func TestBurstOfLinesForDebugging(t *testing.T) {
+	l, r := logPipe(t, true, zapcore.DebugLevel)
+	const lines = 10_000
+	for range lines {
+		l.Line(zapcore.DebugLevel, "a", "one")
+	}
+	go l.Close()
+	in := bufio.NewScanner(r)
+	for range lines {
+		if !in.Scan() || !strings.Contains(in.Text(), `"one"`) {
+			t.Fatalf("%q, %v", in.Text(), in.Err())
+		}
+	}
+}
+
 // What finds the queue full is counted, and the count is reported as soon as
 // it is read again.
 func TestLogThatIsNotReadNeitherBlocksNorLies(t *testing.T) {
