@@ -58,7 +58,7 @@ type Supervisor struct {
 	made  []forward.Delivery // of the stop
 
 	adopted unix.Signal    // a signal that was meant as the stop (adopt), 0 for none
-	atWork  []proc.Process // the processes at work when the stop began
+	atWork  []proc.Process // the processes at work when the stop began, but those that drainit has waited for
 
 	public published
 }

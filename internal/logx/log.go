@@ -116,7 +116,8 @@ func (l *Log) write() {
 	}
 	for line := range l.lines {
 		if n := l.dropped.Swap(0); n > 0 { // before the line, which may be the last
-			words, fields := fmt.Sprintf(DroppedText, n), []Field{Value("dropped", n)}
+			fields := []Field{Value("dropped", n), Value("loses", "maybe")}
+			words := fmt.Sprintf(DroppedText, n)
 			if WriteAll(l.fd, l.encode(zapcore.WarnLevel, DroppedEvent, words, fields)) != nil {
 				l.dropped.Add(n)
 			}

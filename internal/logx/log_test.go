@@ -37,7 +37,8 @@ drainit: error: four
 `
 	const head = `,"time":TIME,"logger":"drainit","msg":`
 	const json = `{"level":"warn"` + head +
-		`"5 log lines were dropped: stderr was full or closed","event":"lines_dropped","dropped":5}
+		`"5 log lines were dropped: stderr was full or closed",` +
+		`"event":"lines_dropped","dropped":5,"loses":"maybe"}
 {"level":"info"` + head + `"two","event":"b","phase":"draining","pid":17,"left_s":1.2}
 {"level":"warn"` + head + `"three","event":"c"}
 {"level":"error"` + head + `"four","event":"d"}
