@@ -71,7 +71,6 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 	s.warnDeath(child)
 	s.history.Exited(child.PID, child.Status)
 	s.journal.Ended(worker.Exit{WaitEvent: child})
-	s.cfg.Record.ended(child, time.Since(s.journal.StopBegan()))
 	if p, ok := s.history.Start.Process(child.PID); ok {
 		s.journal.Say(journal.ChildEnded, p, worker.Exit{WaitEvent: child})
 	}

@@ -67,8 +67,7 @@ func (l *Log) Line(level zapcore.Level, event, msg string, f ...Field) {
 
 func (l *Log) encode(level zapcore.Level, event, msg string, f []Field) []byte {
 	if l.json == nil {
-		how := map[zapcore.Level]string{zapcore.WarnLevel: "warning: ", zapcore.ErrorLevel: "error: "}
-		return []byte("drainit: " + how[level] + msg + "\n")
+		return []byte(Text(level, msg))
 	}
 	entry := zapcore.Entry{Level: level, Time: time.Now().UTC(), LoggerName: "drainit", Message: msg}
 	line, err := l.json.EncodeEntry(entry, append([]Field{Value("event", event)}, f...))
@@ -76,6 +75,12 @@ func (l *Log) encode(level zapcore.Level, event, msg string, f []Field) []byte {
 		return nil
 	}
 	return line.Bytes()
+}
+
+// Text returns a line for people.
+func Text(level zapcore.Level, msg string) string {
+	how := map[zapcore.Level]string{zapcore.WarnLevel: "warning: ", zapcore.ErrorLevel: "error: "}
+	return "drainit: " + how[level] + msg + "\n"
 }
 
 // Close waits until all lines are written (AwaitWritten). No line may follow.
