@@ -106,6 +106,8 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	if by != sig || after > atOnce || !s.works(p, sig) || s.interrupted() {
 		return
 	}
+	first, _ := s.history.Start.Process(p.PID)
+	p.Handled |= first.Handled // which it may have given up since
 	p.Comm = cmp.Or(p.Comm, s.worker.Comm)
 	lacks, certain := diag.LacksHandler(p, by)
 	if lacks && !s.journal.Said(journal.SignalsEach, nil) { // else it had another's
