@@ -116,6 +116,7 @@ func (s *Supervisor) continueStop(p forward.Purpose) {
 // that were made. all is nil if there is no snapshot.
 func (s *Supervisor) takeStep(r forward.Request, all *proc.Snapshot) forward.Plan {
 	s.shown = all
+	s.warnGone(all)
 	plan := s.history.Plan(r, all)
 	s.promote(plan.Successor)
 	plan.Deliveries = s.deliver(plan.Deliveries)

@@ -222,7 +222,7 @@ func (b *bubble) lines(begin string) (all []string) {
 func (b *bubble) info() (lines []string) {
 	for _, line := range b.lines("") {
 		word, _, _ := strings.Cut(line, " ")
-		if !slices.Contains([]string{"settings:", "started", "sent", "dropped", "not"}, word) {
+		if !slices.Contains([]string{"settings:", "started", "sent", "dropped", "not", "ended:"}, word) {
 			lines = append(lines, age.ReplaceAllString(line, "(sleeping)"))
 		}
 	}

@@ -33,7 +33,6 @@ type Config struct {
 	Given             []string // each flag and variable that set one of these, for the log
 	Warning           string   // about the worker's limit, to be logged
 	Doubts            []string // about other settings, to be logged
-	Record            *Record  // of a rehearsal; nil: nothing is recorded
 }
 
 // Delivered returns the signal that processes are sent when the signal came has come to drainit. came is 0 if

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"cmp"
 	"errors"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -43,7 +42,6 @@ func (s *Supervisor) send(d *forward.Delivery) error {
 		s.history.Sent(*d, tick)
 	}
 	if d.Stop && counts {
-		s.cfg.Record.sent(*d, time.Since(s.journal.StopBegan()))
 		for _, p := range d.Reached() {
 			s.journal.Note("sent "+signals.Name(d.Signal)+": "+d.Rule, p.ID)
 		}

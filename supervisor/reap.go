@@ -3,6 +3,7 @@ package supervisor
 import (
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -37,6 +38,7 @@ func (s *Supervisor) reap() {
 		child, ok, err := s.sys.Wait()
 		if errors.Is(err, reaper.ErrNoChildren) {
 			s.promote(s.history.PromoteSuccessor(true))
+			s.warnGone(nil)
 			s.happened(machine.NothingLeft)
 			return
 		}
@@ -69,7 +71,10 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 	s.warnDeath(child)
 	s.history.Exited(child.PID, child.Status)
 	s.journal.Ended(worker.Exit{WaitEvent: child})
-	s.cfg.Record.ended(child, time.Since(s.journal.StopBegan()))
+	if p, ok := s.history.Start.Process(child.PID); ok {
+		s.journal.Say(journal.ChildEnded, p, worker.Exit{WaitEvent: child})
+	}
+	s.atWork = slices.DeleteFunc(s.atWork, func(p proc.Process) bool { return p.PID == child.PID })
 	by := child.TermSignal()
 	if by == unix.SIGKILL && s.worker.Kill.Began() && !s.worker.Kill.Happened() { // /proc did not show it
 		s.worker.Kill.Unread = true

@@ -87,7 +87,7 @@ func (r row) live(t *testing.T) {
 //	is quiet        compares the phase              title X          compares the title
 //	says X          compares the log: wantLog       end all          nothing is left
 //	shows 15+30s 3s compares the stop that drainit publishes: signal+grace, and since when at least
-//	a exits 3, a dies SEGV, a gets STOP, a forks b[TERM]
+//	a exits 3, a dies SEGV, a gets STOP, a forks b[TERM], a drops its handlers
 func (b *bubble) play(script string) {
 	b.t.Helper()
 	for _, step := range strings.Split(script, "; ") {
@@ -144,6 +144,7 @@ func (b *bubble) happens(p *process, what string) {
 		"exits": func() { p.end(unix.WaitStatus(number(rest) << 8)) },
 		"dies":  func() { p.end(unix.WaitStatus(sigNamed(rest))) },
 		"gets":  func() { p.receive(sigNamed(rest)) },
+		"drops": func() { p.Handled = 0 }, // its handlers
 		"forks": func() {
 			child := parseTree(rest)[0]
 			child.parent = p

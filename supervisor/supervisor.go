@@ -36,9 +36,6 @@ import (
 type Outcome struct {
 	Status      int  // 0 to 255
 	Interrupted bool // drainit must die of INT (term.EndByInterrupt)
-	// How the worker ended, and whether a stop was requested. Both are zero if no worker was started.
-	Worker    worker.Worker
-	Requested bool
 }
 
 // Supervisor is the loop. It is one goroutine, so nothing here needs a lock. It must run on the locked main
@@ -59,7 +56,7 @@ type Supervisor struct {
 	made  []forward.Delivery // of the stop
 
 	adopted unix.Signal    // a signal that was meant as the stop (adopt), 0 for none
-	atWork  []proc.Process // the processes at work when the stop began
+	atWork  []proc.Process // the processes at work when the stop began, but those that drainit has waited for
 
 	public published
 }
@@ -109,10 +106,7 @@ func (s *Supervisor) run() Outcome {
 	s.started()
 	s.loop()
 	s.job.InterruptGroup()
-	outcome := s.exitCode()
-	outcome.Worker = *s.worker
-	outcome.Requested = s.machine.Requested()
-	return outcome
+	return s.exitCode()
 }
 
 // prepare sets up what the worker must find when it starts.

@@ -91,7 +91,7 @@ func (s *Supervisor) warnIgnoring(made []forward.Delivery) {
 // it, within 0.1 s. Later a death may be good manners: such a process had the signal blocked, or sent it to
 // itself.
 func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
-	const atOnce = 100 * time.Millisecond
+	const atOnce, inTime = 100 * time.Millisecond, 1100 * time.Millisecond
 	by := child.TermSignal()
 	if by == 0 { // there may be thousands
 		return
@@ -106,10 +106,38 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	if by != sig || after > atOnce || !s.works(p, sig) || s.interrupted() {
 		return
 	}
+	first, _ := s.history.Start.Process(p.PID)
+	p.Handled |= first.Handled // which it may have given up since
 	p.Comm = cmp.Or(p.Comm, s.worker.Comm)
 	lacks, certain := diag.LacksHandler(p, by)
 	if lacks && !s.journal.Said(journal.SignalsEach, nil) { // else it had another's
-		s.journal.Warn(diag.NoHandler(p, certain, by, cmp.Or(s.machine.StopSignal(), by)))
+		line := diag.NoHandler(p, certain, by, cmp.Or(s.machine.StopSignal(), by))
+		if time.Since(s.journal.StopBegan())-after > s.cfg.StopDelay+inTime {
+			line.Loss = "" // it may have served those that drained
+		}
+		s.journal.Warn(line)
+	}
+}
+
+// warnGone warns of each process at work that has ended at once, though drainit has neither signalled nor
+// waited for it. A shell has ended it or, if the worker has ended by the signal, another. now is a snapshot,
+// nil if no process is left.
+func (s *Supervisor) warnGone(now *proc.Snapshot) {
+	const atOnce = 200 * time.Millisecond
+	stop := s.delivered(s.machine.StopSignal())
+	if time.Since(s.machine.RequestedAt()) > s.cfg.StopDelay+atOnce || s.interrupted() {
+		return
+	}
+	byIt := s.worker.Gone() && s.worker.Exit.ExitStatus() == 128+int(stop)
+	for _, p := range s.atWork {
+		up, _ := s.history.Start.Process(p.PPID)
+		is, _ := now.Process(p.PID)
+		lives := is.ID == p.ID && is.Alive()
+		_, sent, _ := s.history.SentTo(p.PID)
+		lacks, _ := diag.LacksHandler(p, stop)
+		if !lives && sent == 0 && lacks && (byIt || program.Of(&up) == program.Shell) {
+			s.journal.OnceOf(p.Comm, journal.EndedAtOnce, p, stop)
+		}
 	}
 }
 

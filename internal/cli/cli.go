@@ -53,11 +53,13 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 		sigqueue.SurvivePipe()
 		return supervisor.Outcome{Status: fail(err, more, stderr)}
 	}
+	if o.plan != nil {
+		o.plan.Given, o.plan.LogJSON, o.plan.LogLevel = o.Given, o.json, o.level
+		say := func(line error) { fail(line, "", stderr) }
+		return supervisor.Outcome{Status: rehearse.Run(*o.plan, o.Config, queue, stdout, say)}
+	}
 	log := logx.New(unix.Stderr, o.json, o.level)
 	defer log.Close()
-	if o.plan != nil {
-		return rehearse.Run(*o.plan, o.Config, queue, log, func(line error) { fail(line, "", stderr) })
-	}
 	return supervisor.Run(o.Config, queue, log)
 }
 

@@ -40,7 +40,7 @@ func AtWork(s *proc.Snapshot, worker int) []proc.Process {
 // or helpers. One of them is at work, too, if what has started it leaves it to drainit.
 func Unprotected(s *proc.Snapshot, worker int, sig unix.Signal) (all []proc.Process) {
 	for _, p := range s.Descendants(worker) {
-		if isOther(*p) && !IsHelper(*p) && p.On(sig) == proc.Dies {
+		if lacks, _ := LacksHandler(*p, sig); lacks && !IsHelper(*p) && !p.Ignores(sig) {
 			all = append(all, *p)
 		}
 	}

@@ -8,8 +8,21 @@ import (
 	"drainit/internal/signals"
 )
 
-// Message is the event of a warning, and the format of its words.
-type Message struct{ Event, Text string }
+// Message is the event of a warning, whether it says that work was lost, and the format of its words.
+type Message struct {
+	Event string
+	Loss
+	Text string
+}
+
+// Loss says that work was lost, or may be. It is "" where it was not.
+type Loss string
+
+// The losses. With MayLose, none was if a check has found the work done.
+const (
+	Loses   Loss = "yes"
+	MayLose Loss = "maybe"
+)
 
 // Line is a warning: which process does what wrong, and what to write instead. It is written once for each
 // value of Of.

@@ -25,9 +25,7 @@ type Plan struct {
 	QuietSignal string   `json:"quiet_signal"`
 	StopSignal  string   `json:"stop_signal"`
 
-	PID  int            `json:"-"` // drainit's
-	All  *proc.Snapshot `json:"-"`
-	Stop unix.Signal    `json:"-"`
+	Stop unix.Signal `json:"-"`
 }
 
 // Foresee returns the plan of a stop by these settings for the drainit with this pid, and the processes below
@@ -66,7 +64,7 @@ func (d *instance) addPlan(r *report, before *proc.Snapshot, pid string) {
 		d.sayf("/proc does not tell all about %s: the plan may be another", these)
 	}
 	r.arrange()
-	p := &Plan{PID: r.PID, All: r.all, Stop: r.stop}
+	p := &Plan{Stop: r.stop}
 	p.StopSignal, p.QuietSignal = signals.Name(r.stop), signals.Name(quiet)
 	grace := r.cfg.Grace
 	if last, final := machine.Calls(grace, r.cfg.Limit); grace != machine.Forever {

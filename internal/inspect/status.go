@@ -53,6 +53,13 @@ type Row struct {
 	OnQuiet string `json:"on_quiet,omitempty"` // in a plan: what it does with the quiet signal
 	Stop    string `json:"stop,omitempty"`     // what a stop would do with it, or has done
 
+	// Of a rehearsal:
+	Sent       string   `json:"sent,omitempty"` // the stop signal that drainit sent it
+	SentAfter  *float64 `json:"sent_after_s,omitempty"`
+	EndedAfter *float64 `json:"ended_after_s,omitempty"`
+	ExitStatus *int     `json:"exit_status,omitempty"` // if drainit has waited for it; 128+n for signal n
+	DiedOf     string   `json:"-"`                     // a signal, if drainit has waited for it
+
 	proc.Process `json:"-"` // as it was in the plan
 	Indent       string     `json:"-"` // blanks, by which it stands below its parent
 }

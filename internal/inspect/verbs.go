@@ -1,7 +1,7 @@
 // Package inspect has the subcommands, which ask a running drainit. They need no shell, socket or file, only
 // /proc and kill(2).
 //
-// It runs in a process of its own, except for the plan of a rehearsal. It must signal no process but the
+// It runs in a process of its own, or in that of a rehearsal. It must signal no process but the
 // drainit that it has found. A second stop signal must be sent only on request, since it would kill.
 package inspect
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
@@ -59,11 +60,11 @@ func (j *Journal) Once(m Message, args ...any) { j.OnceOf(nil, m, args...) }
 
 // Say writes a line and returns its words. It returns "" for a line of level debug that the log leaves out.
 func (j *Journal) Say(m Message, args ...any) (words string) {
-	if m.level == atDebug && !j.Log.Enabled(atDebug) { // there may be thousands
+	if m.Level == zapcore.DebugLevel && !j.Log.Enabled(m.Level) { // there may be thousands
 		return ""
 	}
 	words, fields := j.line(m, args)
-	j.Log.Line(m.level, m.event, words, fields...)
+	j.Log.Line(m.Level, m.event, words, fields...)
 	return words
 }
 
@@ -95,6 +96,9 @@ func (j *Journal) Publish(key, text any) {
 func (j *Journal) line(m Message, args []any) (words string, all fields) {
 	all.add("phase", j.machine.Phase().String())
 	j.addFields(&all, args)
+	if m.Loss != "" {
+		all.add("loses", m.Loss)
+	}
 	named := slices.Clone(args[:min(len(args), strings.Count(m.text, "%"))])
 	for i, arg := range named {
 		switch arg := arg.(type) {
@@ -130,6 +134,10 @@ func (j *Journal) addFields(to *fields, args []any) {
 			to.add("request", arg.String())
 		case Status:
 			to.add("status", arg)
+		case worker.Exit:
+			if to.add("status", arg.ExitStatus()); arg.TermSignal() != 0 {
+				to.add("signal", signals.Name(arg.TermSignal()))
+			}
 		case worker.Reason:
 			to.add("reason", arg)
 		case fact:

@@ -51,16 +51,16 @@ func orphan(pid int) *proc.Process {
 
 // A line that the log leaves out is not even made. The words of any other are returned.
 func TestWordsOfALine(t *testing.T) {
-	for level, want := range map[zapcore.Level][2]string{
+	for at, want := range map[level][2]string{
 		atInfo: {"", "running again"}, atDebug: {"started node[10]", "running again"},
 	} {
-		j, lines := written(t, level, machine.New(machine.Config{}))
+		j, lines := written(t, at.Level, machine.New(machine.Config{}))
 		if got := [2]string{j.Say(Started, j.worker), j.Say(running, "")}; got != want {
-			t.Errorf("%v: %q, want %q", level, got, want)
+			t.Errorf("%v: %q, want %q", at, got, want)
 		}
 		if got := lines(); strings.Contains(got, "started") != (want[0] != "") ||
 			!strings.Contains(got, want[1]) {
-			t.Errorf("%v: %q", level, got)
+			t.Errorf("%v: %q", at, got)
 		}
 	}
 }
@@ -68,13 +68,13 @@ func TestWordsOfALine(t *testing.T) {
 // Notes are taken from the stop on, of 10,000 processes and the last ones beside.
 func TestNotesAreBounded(t *testing.T) {
 	const most = 10_000
-	before, _ := written(t, atInfo, machine.New(machine.Config{}))
+	before, _ := written(t, atInfo.Level, machine.New(machine.Config{}))
 	before.Note("too early", proc.ID{PID: 7})
 	before.Log.Close()
 	if before.notes != nil {
 		t.Error("a note was taken before a stop")
 	}
-	j, _ := written(t, atInfo, inDrain(machine.Config{Grace: time.Minute}))
+	j, _ := written(t, atInfo.Level, inDrain(machine.Config{Grace: time.Minute}))
 	defer j.Log.Close()
 	for range most + 5 {
 		j.Note("it works", proc.ID{PID: 7})
@@ -98,7 +98,7 @@ func TestWhenAWaitingProcessIsSignalled(t *testing.T) {
 		"never": {machine.Forever, forward.LastCall,
 			"drainit does not signal it, as the grace period is infinite\n"},
 	} {
-		j, lines := written(t, atInfo, inDrain(machine.Config{Grace: tt.grace}))
+		j, lines := written(t, atInfo.Level, inDrain(machine.Config{Grace: tt.grace}))
 		j.Unsignalled(forward.Unsignalled{Processes: []*proc.Process{orphan(11)}, Rule: "may be",
 			Undecided: true, Call: tt.call})
 		if got := lines(); !strings.HasSuffix(got,

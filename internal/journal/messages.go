@@ -10,15 +10,24 @@ import (
 // share. Its text, a format of printf, may change. docs/messages.md is made from all messages.
 type Message struct {
 	event string
-	level zapcore.Level
-	text  string
+	level
+	text string
 }
 
-const (
-	atDebug = zapcore.DebugLevel
-	atInfo  = zapcore.InfoLevel
-	atWarn  = zapcore.WarnLevel
-	atError = zapcore.ErrorLevel
+// level is the level of a line, and whether the line says that work was lost.
+type level struct {
+	zapcore.Level
+	diag.Loss
+}
+
+var (
+	atDebug        = level{Level: zapcore.DebugLevel}
+	atInfo         = level{Level: zapcore.InfoLevel}
+	atWarn         = level{Level: zapcore.WarnLevel}
+	atError        = level{Level: zapcore.ErrorLevel}
+	atDebugMayLose = level{zapcore.DebugLevel, diag.MayLose}
+	atInfoLoses    = level{zapcore.InfoLevel, diag.Loses}
+	atWarnLoses    = level{zapcore.WarnLevel, diag.Loses}
 )
 
 // All lines. The supervisor writes the exported ones by Say or Once. The others have a function of Journal.
@@ -61,27 +70,29 @@ var (
 	StopRepeated = Message{"stop_repeated", atInfo, "%v repeated within %v: treated as one request"}
 	StopIgnored  = Message{"stop_ignored", atInfo,
 		"%v again: ignored, as --second-stop says; drainit stop --force kills what is left"}
-	draining      = Message{"draining", atInfo, "draining, %v%v"}
-	killing       = Message{"killing", atWarn, "%s: killing %v%s"}
-	killLeaving   = Message{"killing", atInfo, "%v %s: killing %v, as --forward worker says"}
-	stillAlive    = Message{"still_alive", atError, "leaving %v after SIGKILL, still alive: %v"}
-	leftBehind    = Message{"worker_exited", atWarn, "%v %s and left %v, %v%s"}
-	daemonized    = Message{"worker_exited", atInfo, "%v %s and runs on in %v"}
-	Successor     = Message{"worker_exited", atDebug, "%v %s; %v is the worker now"}
-	diedOf        = Message{"worker_killed", atWarn, "%v was killed by %v, which drainit did not send: %s"}
-	diedForwarded = Message{"worker_killed", atWarn,
+	draining    = Message{"draining", atInfo, "draining, %v%v"}
+	killing     = Message{"killing", atWarnLoses, "%s: killing %v%s"}
+	killLeaving = Message{"killing", atInfoLoses, "%v %s: killing %v, as --forward worker says"}
+	stillAlive  = Message{"still_alive", atError, "leaving %v after SIGKILL, still alive: %v"}
+	leftBehind  = Message{"worker_exited", atWarn, "%v %s and left %v, %v%s"}
+	daemonized  = Message{"worker_exited", atInfo, "%v %s and runs on in %v"}
+	Successor   = Message{"worker_exited", atDebug, "%v %s; %v is the worker now"}
+	diedOf      = Message{"worker_killed", atWarnLoses,
+		"%v was killed by %v, which drainit did not send: %s"}
+	diedForwarded = Message{"worker_killed", atWarnLoses,
 		"%v died of %v, which drainit forwarded%s. If the stop was meant: %s; if not: --rewrite %s:0"}
 	ended        = Message{"ended", atInfo, "stopped%s: %s"}
 	endAsPlanned = Message{"ended", atDebug, "stopped%s: %s"}
+	ChildEnded   = Message{"child_ended", atDebug, "ended: %v %v"}
 	endEarly     = Message{"ended", atInfo, "%v came before the start: the worker is not started"}
 	notStarted   = Message{"ended", atError, "%s"}
 	Dropped      = Message{"signal_dropped", atDebug, "dropped %v: %s"}
 	delivered    = Message{"signal_sent", atDebug, "sent %v to %v: %s"}
 	Broadcast    = Message{"signal_sent", atWarn,
 		"sent %v to every process that is left, signalled before or not: %v"}
-	signalledLate   = Message{"signalled_late", atWarn, "%v to %v only now, %v"}
+	signalledLate   = Message{"signalled_late", atWarnLoses, "%v to %v only now, %v"}
 	refused         = Message{"cannot_signal", atWarn, "cannot send %v to %v: %v%s"}
-	NotKilled       = Message{"cannot_kill", atWarn, "%v"}
+	NotKilled       = Message{"cannot_kill", atWarnLoses, "%v"}
 	notSignalled    = Message{"not_signalled", atDebug, "not signalled: %v: %s"}
 	notSignalledYet = Message{"not_signalled", atInfo, "%v not signalled yet: %s"}
 	undecided       = Message{"not_signalled", atInfo, "not signalled: %v: %s; %s"}
@@ -100,6 +111,9 @@ var (
 	SignalsEach = Message{"signals_each", atWarn,
 		"%v was sent %v by another than drainit, as it was itself: the platform seems to signal each " +
 			"process, so that each gets two. Write --forward none, or KillMode=mixed in a systemd unit"}
+	EndedAtOnce = Message{"no_handler", atDebugMayLose,
+		"%v ended within 0.2s of %v, which drainit had not sent it: it may have no handler of its own, and " +
+			"then what it was doing is lost"}
 	Ignoring = Message{"ignores_signal", atWarn, "%v ignores %v and works on, %v"}
 	NoMasks  = Message{"kernel_tells_no_handlers", atInfo,
 		"%v: drainit signals the processes below a living one only when the grace period is nearly over; " +
@@ -109,6 +123,6 @@ var (
 // Warn writes the lines of package diag, each once for what it is about.
 func (j *Journal) Warn(lines ...diag.Line) {
 	for _, l := range lines {
-		j.OnceOf(l.Of, Message{l.Event, atWarn, l.Text}, l.Args...)
+		j.OnceOf(l.Of, Message{l.Event, level{zapcore.WarnLevel, l.Loss}, l.Text}, l.Args...)
 	}
 }

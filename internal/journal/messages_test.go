@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"drainit/forward"
+	"drainit/internal/diag"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
@@ -102,7 +103,11 @@ func (p contents) line(names, when, do string) (row string, err error) {
 		if event = cmp.Or(event, m.event); err != nil || m.event != event {
 			return "", fmt.Errorf("%s: event %q, in a row about %q: %w", name, m.event, event, err)
 		}
-		if level := m.level.String(); !slices.Contains(levels, level) {
+		level := m.Level.String()
+		if m.Loss != "" {
+			level += ", `loses`: `" + string(m.Loss) + "`"
+		}
+		if !slices.Contains(levels, level) {
 			levels = append(levels, level)
 		}
 		if text := "`" + shown(m.text) + "`"; text != "`…`" && !slices.Contains(texts, text) {
@@ -110,7 +115,7 @@ func (p contents) line(names, when, do string) (row string, err error) {
 		}
 	}
 	words := cmp.Or(strings.Join(texts, "<br>"), "the error alone")
-	return "| `" + event + "` | " + strings.Join(levels, ", ") + " | " + words + " | " + when +
+	return "| `" + event + "` | " + strings.Join(levels, "<br>") + " | " + words + " | " + when +
 		" | " + do + " |", nil
 }
 
@@ -133,9 +138,11 @@ func (p contents) clear(text string) (nothing string, err error) {
 // addLines adds the lines, the one of the log itself among them, and the reasons.
 func (p contents) addLines(t *testing.T) {
 	t.Helper()
-	levels := map[string]zapcore.Level{"atDebug": atDebug, "atInfo": atInfo,
-		"atWarn": atWarn, "atError": atError}
-	p["linesDropped"] = Message{logx.DroppedEvent, atWarn, logx.DroppedText}
+	levels := map[string]level{"atDebug": atDebug, "atInfo": atInfo, "atWarn": atWarn, "atError": atError,
+		"atDebugMayLose": atDebugMayLose, "atInfoLoses": atInfoLoses, "atWarnLoses": atWarnLoses,
+		"Loses": atWarnLoses, "MayLose": {zapcore.WarnLevel, diag.MayLose}, // of package diag
+		"": atWarn}
+	p["linesDropped"] = Message{logx.DroppedEvent, level{zapcore.WarnLevel, diag.MayLose}, logx.DroppedText}
 	inspect(t, func(file source.File, n ast.Node) {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok || len(spec.Values) != 1 {
@@ -146,11 +153,8 @@ func (p contents) addLines(t *testing.T) {
 		}
 		name := spec.Names[0].Name
 		if lit, ok := spec.Values[0].(*ast.CompositeLit); ok && named(lit.Type) == "Message" {
-			level, ok := atWarn, true // of package diag, which has no levels
-			if len(lit.Elts) == 3 {
-				level, ok = levels[named(lit.Elts[1])]
-			}
-			m := Message{textOf(lit.Elts[0]), level, textOf(lit.Elts[len(lit.Elts)-1])}
+			level, ok := levels[named(lit.Elts[1])]
+			m := Message{textOf(lit.Elts[0]), level, textOf(lit.Elts[2])}
 			if p[name] = m; !ok || m.text == "" || !eventName.MatchString(m.event) {
 				t.Errorf("%s: %+v", name, m)
 			}

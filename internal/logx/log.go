@@ -30,7 +30,11 @@ type Log struct {
 
 // New returns a log that writes to fd, one JSON object a line, or text that begins with "drainit:".
 func New(fd int, json bool, level zapcore.Level) *Log {
-	l := &Log{fd: fd, level: level, lines: make(chan []byte, 256)}
+	room := 256
+	if level == zapcore.DebugLevel { // one for each of some thousand processes at once
+		room <<= 6
+	}
+	l := &Log{fd: fd, level: level, lines: make(chan []byte, room)}
 	if json {
 		l.json = zapcore.NewJSONEncoder(zapcore.EncoderConfig{
 			TimeKey: "time", LevelKey: "level", NameKey: "logger", MessageKey: "msg",
@@ -63,8 +67,7 @@ func (l *Log) Line(level zapcore.Level, event, msg string, f ...Field) {
 
 func (l *Log) encode(level zapcore.Level, event, msg string, f []Field) []byte {
 	if l.json == nil {
-		how := map[zapcore.Level]string{zapcore.WarnLevel: "warning: ", zapcore.ErrorLevel: "error: "}
-		return []byte("drainit: " + how[level] + msg + "\n")
+		return []byte(Text(level, msg))
 	}
 	entry := zapcore.Entry{Level: level, Time: time.Now().UTC(), LoggerName: "drainit", Message: msg}
 	line, err := l.json.EncodeEntry(entry, append([]Field{Value("event", event)}, f...))
@@ -72,6 +75,12 @@ func (l *Log) encode(level zapcore.Level, event, msg string, f []Field) []byte {
 		return nil
 	}
 	return line.Bytes()
+}
+
+// Text returns a line for people.
+func Text(level zapcore.Level, msg string) string {
+	how := map[zapcore.Level]string{zapcore.WarnLevel: "warning: ", zapcore.ErrorLevel: "error: "}
+	return "drainit: " + how[level] + msg + "\n"
 }
 
 // Close waits until all lines are written (AwaitWritten). No line may follow.
@@ -112,7 +121,8 @@ func (l *Log) write() {
 	}
 	for line := range l.lines {
 		if n := l.dropped.Swap(0); n > 0 { // before the line, which may be the last
-			words, fields := fmt.Sprintf(DroppedText, n), []Field{Value("dropped", n)}
+			fields := []Field{Value("dropped", n), Value("loses", "maybe")}
+			words := fmt.Sprintf(DroppedText, n)
 			if WriteAll(l.fd, l.encode(zapcore.WarnLevel, DroppedEvent, words, fields)) != nil {
 				l.dropped.Add(n)
 			}

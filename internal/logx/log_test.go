@@ -37,7 +37,8 @@ drainit: error: four
 `
 	const head = `,"time":TIME,"logger":"drainit","msg":`
 	const json = `{"level":"warn"` + head +
-		`"5 log lines were dropped: stderr was full or closed","event":"lines_dropped","dropped":5}
+		`"5 log lines were dropped: stderr was full or closed",` +
+		`"event":"lines_dropped","dropped":5,"loses":"maybe"}
 {"level":"info"` + head + `"two","event":"b","phase":"draining","pid":17,"left_s":1.2}
 {"level":"warn"` + head + `"three","event":"c"}
 {"level":"error"` + head + `"four","event":"d"}
@@ -93,6 +94,22 @@ func TestEndWaitsForAWriterWithoutItsTurn(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// At level debug, a stop of thousands of processes has a line for each in one step.
+func TestBurstOfLinesForDebugging(t *testing.T) {
+	l, r := logPipe(t, true, zapcore.DebugLevel)
+	const lines = 10_000
+	for range lines {
+		l.Line(zapcore.DebugLevel, "a", "one")
+	}
+	go l.Close()
+	in := bufio.NewScanner(r)
+	for range lines {
+		if !in.Scan() || !strings.Contains(in.Text(), `"one"`) {
+			t.Fatalf("%q, %v", in.Text(), in.Err())
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package rehearse
 
 import (
 	"fmt"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,12 +20,12 @@ const changeFor = 15 * time.Second
 // child. If they change for longer than changeFor, it stops waiting and sets unsettled. It also returns if
 // the worker has ended or its stop has begun.
 func (r *rehearsal) settle() error {
-	const readyWithin, pause = 5 * time.Minute, 50 * time.Millisecond
-	self, last, runs := os.Getpid(), "", make(streaks)
+	const readyWithin = 5 * time.Minute
+	last, runs := "", make(streaks)
 	began, ready, calm := time.Now(), time.Now(), time.Now()
-	for ; r.going(); time.Sleep(pause) {
-		all, _ := r.read.Tree(self, nil, time.Second)
-		now, below := time.Now(), all.Descendants(self)
+	for ; r.going(); r.turn() {
+		all, _ := r.read.Tree(r.drainit, nil, time.Second)
+		now, below := time.Now(), all.Descendants(r.drainit)
 		these, loads := stateOf(below), runs.add(below)
 		starts := r.phase() == machine.Starting
 		if starts {

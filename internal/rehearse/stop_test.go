@@ -1,11 +1,9 @@
 package rehearse
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,99 +11,45 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drainit/forward"
 	"drainit/internal/inspect"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
-	"drainit/internal/worker"
-	"drainit/reaper"
-	"drainit/supervisor"
 	"drainit/test/harness/rows"
-	"drainit/test/trees"
 )
 
-const term, self = unix.SIGTERM, 5
+const term = unix.SIGTERM
 
-// stopped is a stop of processes (package trees), the first of which is the worker. Each was sent TERM at
-// once and exited with 0 half a second later, if its words do not say otherwise:
-//
-//	*, URG          it handles TERM, or URG     at 3s       it was sent TERM then
-//	exits 4         with this status            unsent      drainit sent it nothing
-//	dies SEGV       of this signal              late        in a call
-//	dies            of TERM, after 50 ms        unread      another has waited for it
-//	after 2s        it ended then               untouched   it has slept since before the stop
-func stopped(cfg supervisor.Config, tree string) *stop {
-	cfg.Grace, cfg.Record = 20*time.Second, new(supervisor.Record)
-	s := &stop{cfg: cfg, plan: &inspect.Plan{StopSignal: "SIGTERM", Stop: term, PID: self}}
-	s.took = 2 * time.Second
-	var all []proc.Process
-	trees.Each(tree, self, func(w trees.Process, ppid int) int {
-		p := proc.Process{ID: proc.ID{PID: 10 + len(all), Start: 100}, PPID: ppid, Comm: w.Name,
-			State: 'S', Details: proc.Details{Exe: w.Name, Args: []string{w.Name}}}
-		s.ends(&p, w.Words)
-		all = append(all, p)
-		return p.PID
-	})
-	s.plan.All = proc.New(all)
-	return s
+// logged is a line of the log about a process.
+func logged(event, words string, pid int, comm, fields string, at time.Time) line {
+	const form = `{"level":"warn","logger":"drainit","msg":%q,"event":"%s","pid":%d,"comm":"%s"%s}`
+	return line{fmt.Sprintf(form, words, event, pid, comm, fields), at}
 }
 
-// ends notes what became of a process.
-func (s *stop) ends(p *proc.Process, words []string) {
-	r := &row{Row: &inspect.Row{PID: p.PID, PPID: p.PPID, Comm: p.Comm, Stop: "planned"}}
-	sent := supervisor.Sent{Delivery: forward.Delivery{Signal: term, Rule: "the rule"}}
-	e := reaper.WaitEvent{PID: p.PID}
-	has := make(map[string]bool)
-	for _, word := range words {
-		what, value, _ := strings.Cut(word, " ")
-		n, _ := strconv.Atoi(value)
-		after, _ := time.ParseDuration(value)
-		sig, err := signals.Parse(cmp.Or(value, strings.Replace(what, "*", "TERM", 1)))
-		switch has[what] = true; what {
-		case "exits":
-			e.Status = unix.WaitStatus(n << 8)
-		case "dies":
-			if e.Status = unix.WaitStatus(sig); value == "" {
-				e.Status, r.ended = unix.WaitStatus(term), time.Second/20
-			}
-		case "at":
-			sent.After = after
-		case "after":
-			r.ended = after
-		case "unsent", "late", "unread", "untouched":
+// judged is the verdict on a stop with such lines and settings.
+func judged(lines, settings string, took time.Duration) (v verdict, s *stop) {
+	s = &stop{plan: &inspect.Plan{Stop: term, QuietSignal: "SIGTSTP"}, stopped: time.Now()}
+	s.rows = []*inspect.Row{{PID: 10, Comm: "node", OnStop: proc.Handles}, {PID: 11, Comm: "job"}}
+	end := s.stopped.Add(took)
+	var log []line
+	for text := range strings.SplitSeq(lines, "; ") {
+		what, value, _ := strings.Cut(text, " ")
+		switch what {
+		case "loses":
+			log = append(log, logged("x", text, 11, "job", `,"loses":"`+value+`"`, end))
+		case "sent":
+			log = append(log, logged("signal_sent", text, 11, "job", `,"signal":"`+value+`"`, end))
+		case "child":
+			log = append(log, logged("child_ended", text, 11, "job", `,"status":`+value, end))
 		default:
-			if p.Handled |= signals.SetOf(sig); err != nil {
-				panic(err)
-			}
+			v.Worker, _ = strconv.Atoi(value)
+			log = append(log, logged("ended", text, 10, "node", "", end))
 		}
 	}
-	r.Process, r.OnStop, r.untouched = *p, p.On(term), has["untouched"]
-	r.ended = cmp.Or(r.ended, sent.After+time.Second/2)
-	if sent.To, sent.Late = *p, has["late"]; !has["unsent"] {
-		s.cfg.Record.Sent = append(s.cfg.Record.Sent, sent)
-	}
-	if !has["unread"] {
-		s.cfg.Record.Ended = append(s.cfg.Record.Ended, supervisor.Ended{WaitEvent: e, After: r.ended})
-	}
-	if s.rows = append(s.rows, r); len(s.rows) > 1 {
-		return
-	}
-	s.outcome.Worker = worker.Worker{PID: p.PID, Comm: p.Comm, Exit: &worker.Exit{WaitEvent: e}}
-	if s.outcome.Status = e.ExitStatus(); slices.Contains(s.cfg.RemapExit, s.outcome.Status) {
-		s.outcome.Status = 0
-	}
-}
-
-// judged is the verdict on a stop with such settings.
-func judged(tree, settings string) verdict {
-	var cfg supervisor.Config
 	var flags Flags
 	var failed error
-	change := func(*stop) {}
 	for setting := range strings.SplitSeq(settings, ", ") {
 		what, value, _ := strings.Cut(setting, " ")
-		n, _ := strconv.Atoi(value)
-		switch what {
+		switch n, _ := strconv.Atoi(value); what {
 		case "check":
 			if flags.Check = "x"; value == "fails" {
 				failed = errors.New("--check exited with status 3")
@@ -113,46 +57,56 @@ func judged(tree, settings string) verdict {
 		case "during":
 			flags.During = "x"
 		case "remap":
-			cfg.RemapExit = []int{n}
-		case "worker":
-			cfg.Mode = forward.ModeWorker
-		case "none":
-			cfg.Mode = forward.ModeNone
-		case "delay":
-			cfg.StopDelay, _ = time.ParseDuration(value)
-		case "successor":
-			change = func(s *stop) { s.outcome.Status, s.outcome.Worker.PID = n, 99 }
-		case "killed":
-			change = func(s *stop) {
-				kill := worker.Kill{Reason: worker.Reason(value),
-					Victims: []*proc.Process{&s.rows[0].Process}}
-				if s.outcome.Worker.Kill = kill; value == "unread" {
-					s.outcome.Worker.Kill = worker.Kill{Unread: true}
-				}
+			s.cfg.RemapExit = []int{n}
+		case "idle":
+			for _, p := range s.rows {
+				p.OnStop, p.Process.Comm = proc.Dies, "sleep"
 			}
 		case "unsettled":
-			change = func(s *stop) { s.unsettled = true }
-		case "":
-		default:
-			panic(setting)
+			s.unsettled = true
 		}
 	}
-	s := stopped(cfg, tree)
-	change(s)
-	return s.judge(flags, failed)
+	s.judge(&v, flags, log, log[len(log)-1], failed)
+	return v, s
 }
 
-// Each verdict follows from what drainit has sent, killed and waited for, and from --check.
+// Each verdict follows from the lines that the stop has logged, from the worker's status, and from --check.
 func TestVerdict(t *testing.T) {
 	for _, row := range rows.Read(t, "testdata/verdicts.tsv", 4) {
-		v := judged(row[1], row[2])
+		v, _ := judged(row[1], row[2], time.Second)
 		got, want := fmt.Sprintf("%s %d", v.Verdict, v.Status), row[3]
 		for _, r := range v.Reasons {
-			got += "; " + r.String()
+			got += "; " + r.Why
+			if r.PID != 0 {
+				got = strings.TrimSuffix(got, r.Why) + fmt.Sprintf("%s[%d] %s", r.Comm, r.PID, r.Why)
+			}
 		}
 		if !strings.HasPrefix(got, want) || !strings.Contains(want, ";") && got != want {
-			t.Errorf("%s: %s, want %s\n%s", row[0], got, want, v.text())
+			t.Errorf("%s: %s, want %s", row[0], got, want)
 		}
+	}
+}
+
+// A process has the first stop signal that it was sent in the stop, and how it ended.
+func TestWhatHappened(t *testing.T) {
+	for lines, want := range map[string]string{
+		"ended 0":                                    "- 2.0s",
+		"sent SIGTERM; sent SIGINT; ended 0":         "TERM 2.0s 2.0s",
+		"sent SIGTSTP; sent SIGTERM; ended 0":        "TERM 2.0s 2.0s",
+		"child 143; ended 0":                         "- 2.0s status 143",
+		`child 143,"signal":"SIGTERM"; ended 0`:      "- 2.0s SIGTERM",
+		`sent SIGTERM; child 3,"status":4; ended 0`:  "TERM 2.0s 2.0s status 3",
+		`sent x\",\"signal\":\"SIGTERM; ended 0`:     `x","signal":"SIGTERM 2.0s 2.0s`,
+		`sent x\\; sent SIGTERM; child 0; ended 143`: `x\ 2.0s 2.0s status 0`,
+	} {
+		_, s := judged(lines, "", 2*time.Second)
+		if sent, ended := happened(s.rows[1]); sent+" "+ended != want {
+			t.Errorf("%s: %s %s, want %s", lines, sent, ended, want)
+		}
+	}
+	_, s := judged("sent SIGTERM; ended 0", "", -time.Second)
+	if s.rows[1].Sent != "" {
+		t.Error("a signal from before the stop counts")
 	}
 }
 
@@ -163,21 +117,21 @@ func TestShorter(t *testing.T) {
 		11 * time.Second: "11.0s, longer than these wait by default: docker stop (10s)\n",
 		31 * time.Second: "31.0s, longer than these wait by default: docker stop (10s), Kubernetes (30s)\n",
 	} {
-		s := stopped(supervisor.Config{}, "node*")
-		s.took = took
-		want = "signals arrive: the stop took " + want
-		if text := s.judge(Flags{}, nil).text(); !strings.HasSuffix(text, want) {
-			t.Errorf("%v: %s", took, text)
+		v, _ := judged("ended 0", "", took)
+		var text strings.Builder
+		if err := v.print(&text, false); err != nil ||
+			!strings.HasSuffix(text.String(), "signals arrive: the stop took "+want) {
+			t.Errorf("%v: %s, %v", took, &text, err)
 		}
 	}
 }
 
 func TestAsJSON(t *testing.T) {
-	s := stopped(supervisor.Config{}, "node[*,exits 3]")
-	b, err := json.Marshal(s.judge(Flags{}, nil))
+	v, _ := judged("sent SIGTERM; child 3; ended 3", "", time.Second/2)
+	b, err := json.Marshal(v)
 	const head = `{"verdict":"loses_work","status":1,` +
-		`"reasons":[{"pid":10,"comm":"node","why":"exited with status 3","advice":`
-	const tail = `"stop":"planned","sent":"SIGTERM","sent_after_s":0,"ended_after_s":0.5,"exit_status":3}]}`
+		`"reasons":[{"pid":10,"comm":"node","why":"ended 3","loses":true}],"took_s":0.5,"worker_status":3,`
+	const tail = `"sent":"SIGTERM","sent_after_s":0.5,"ended_after_s":0.5,"exit_status":3}]}`
 	if text := string(b); err != nil || !strings.HasPrefix(text, head) || !strings.HasSuffix(text, tail) {
 		t.Errorf("%s, %v", b, err)
 	}

@@ -19,8 +19,8 @@ var owned = []struct {
 }{
 	{regexp.MustCompile(`^(unix\.(Wait4|Waitid)|syscall\.Wait4)$`), "reaper"},
 	{regexp.MustCompile(`^unix\.Pidfd`), "reaper"},
-	// The three others signal drainit itself, the job that it is for a shell, and the commands of a
-	// rehearsal.
+	// The three others signal drainit itself, the job that it is for a shell, and the drainit and the
+	// commands of a rehearsal.
 	{regexp.MustCompile(`^(unix|syscall)\.(Kill|Tgkill)$`),
 		"reaper internal/term internal/spawn internal/rehearse"},
 	{regexp.MustCompile(`^(os\.(Open|OpenFile|Read(File|Dir)|L?[Ss]tat|Readlink)|` +

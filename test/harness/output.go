@@ -233,6 +233,7 @@ var JSONKeys = map[string]string{
 	"left":       `float64 \d+`,
 	"killed":     `float64 [1-9]\d*`,
 	"status":     `float64 \d+`,
+	"loses":      `string (yes|maybe)`,
 	"dropped":    `float64 [1-9]\d*`,
 }
 

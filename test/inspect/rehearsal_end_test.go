@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -9,7 +10,8 @@ import (
 	"drainit/test/harness"
 )
 
-// Whatever ends a rehearsal at whatever moment, nothing of it is left: neither the worker nor a command.
+// Whatever ends a rehearsal at whatever moment, nothing of it is left, neither the worker nor a command, and
+// it gives no verdict.
 func TestNothingIsLeftOfARehearsal(t *testing.T) {
 	harness.Full(t)
 	harness.Need(t, "perl")
@@ -31,7 +33,11 @@ func TestNothingIsLeftOfARehearsal(t *testing.T) {
 						p.WaitErr(line)
 					}
 					p.Signal(sig)
-					p.Wait()
+					status := p.Wait()
+					if sig != unix.SIGKILL && (status != 1 || p.Out() != "" ||
+						!strings.Contains(p.Err(), "drainit: no plan: ")) {
+						t.Errorf("exit status %d:\n%s\n%s", status, p.Out(), p.Err())
+					}
 					p.WantNothingLeft()
 				})
 			})

@@ -31,7 +31,9 @@ var lifeLines = []struct {
 		`event=stopping phase=draining request=SIGTERM signal=SIGTERM left_s=`},
 	{"warn",
 		`^grace period of 300ms over: killing worker\[W\] \([a-z ]+, [0-9.]+s old\); --grace gives ` +
-			`more time$`, `event=killing phase=killing reason=grace pid=W comm=worker`},
+			`more time$`, `event=killing phase=killing reason=grace pid=W comm=worker loses=yes`},
+	{"debug", `^ended: worker\[W\] died of SIGKILL$`,
+		`event=child_ended phase=killing status=137 signal=SIGKILL pid=W comm=worker`},
 	{"info", `^stopped after [0-9.]+s: killed worker\[W\] \(grace period of 300ms over\); exit status 137$`,
 		`event=ended phase=done reason=grace status=137 request=SIGTERM pid=W comm=worker`},
 }

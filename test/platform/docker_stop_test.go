@@ -69,7 +69,7 @@ func TestStepOfTheCI(t *testing.T) {
 	for command, want := range map[string]string{
 		"/worker.sh": `\Aa stop by SIGTERM: [^\n]*\n(?s:.*)\nsignals arrive: the stop took \d\.\ds\n\z`,
 		"sleep 1000": `\Aa stop by SIGTERM: [^\n]*\n(?s:.*)\nloses work: the stop took \d\.\ds\n- ` +
-			`sleep\[\d+\] has no SIGTERM handler and died of it: [^\n]*\n\z`,
+			`sleep\[\d+\] has no SIGTERM handler: it died at once, [^\n]*\n\z`,
 	} {
 		filled := strings.NewReplacer("docker run", "docker run --network none --pull never",
 			"example/worker", "worker-in-ci", "node worker.js", command).Replace(step)

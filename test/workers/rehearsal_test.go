@@ -19,19 +19,19 @@ var rehearsals = []struct {
 	{"rq", "", rqWay, enqueueInRq, jobIsDone, 0, []string{`\ndrains: the stop took [1-9]\d*\.\ds\n\z`}},
 	{"rq, and a grace period that is too short", "--grace=1s", rqWay, enqueueInRq, jobIsDone, 1,
 		[]string{`\nloses work: `, `\n- --check exited with status 1\n`,
-			`\n- \w+\[\d+\] was killed at the end of the grace period: a longer --grace`}},
+			`\n- grace period of 1s over: killing \w+\[\d+\][^\n]*; --grace gives more time\n`}},
 	{"a worker without a handler", "",
 		way{start: "python3 no-handler.py", uses: "redis-server", prepare: startRedis,
 			files: files{"no-handler.py": "import os, redis\n" +
 				"from record import job\n" + `queue = redis.Redis.from_url(os.environ["REDIS_URL"])` +
 				"\nwhile queue.blpop('jobs'): job()\n"}},
 		`redis-cli -u $REDIS_URL rpush jobs 1 && ` + begun, jobIsDone, 1,
-		[]string{`\nloses work: `, `\n- python3\[\d+\] has no SIGTERM handler and died of it: add one`}},
+		[]string{`\nloses work: `, `\n- python3\[\d+\] has no SIGTERM handler: it died at once`}},
 	{"the reference worker", "", ojsWay, `curl -sf $OJS_URL/jobs/hand-over`,
 		`curl -sf $OJS_URL/jobs/was-acked`, 0, []string{`\ndrains: `}},
 	{"the reference worker, killed", "--grace=300ms", ojsWay, `curl -sf $OJS_URL/jobs/hand-over`,
 		`curl -sf $OJS_URL/jobs/was-acked`, 1,
-		[]string{`\nloses work: `, `\n- node\[\d+\] was killed at the end of the grace period`}},
+		[]string{`\nloses work: `, `\n- grace period of 300ms over: killing node\[\d+\]`}},
 }
 
 const (

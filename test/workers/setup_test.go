@@ -99,8 +99,15 @@ func prefer(t *testing.T, s *scene) {
 func stopThreads(t *testing.T, s *scene) {
 	t.Helper()
 	harness.WaitUntil(t, "the job begins", func() bool { return s.count("begin") == 1 })
-	worker := s.init.FirstChild()
-	harness.WaitUntil(t, "the main thread has ended", func() bool { return harness.StateOf(worker) == 'Z' })
+	worker := 0
+	harness.WaitUntil(t, "the main thread has ended", func() bool {
+		for _, pid := range s.init.Below() { // of drainit, or of the one that drainit plan has started
+			if harness.StateOf(pid) == 'Z' {
+				worker = pid
+			}
+		}
+		return worker != 0
+	})
 	harness.Kill(t, worker, syscall.SIGSTOP)
 }
 
