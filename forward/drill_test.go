@@ -38,8 +38,9 @@ import (
 //	next in TICKS              the next snapshot, if nothing happens before
 //
 // A tree is in the tests' notation (package trees). What a name says of a process, its digits aside, is what
-// it is. In brackets is what it handles (TERM), ignores (-TERM), reads (<NAME of the writer), its command line
-// (=sleep_5), and what else is true of it (words). Behind a | are children of drainit that were there before the stop. The worker has
+// it is. In brackets is what it handles (TERM), ignores (-TERM), reads (<NAME of the writer), its command
+// line (=sleep_5), and what else is true of it (words). Behind a | are children of drainit that were there
+// before the stop. The worker has
 // exited if there is none before it, or has "daemonized".
 type drill struct {
 	t         *testing.T

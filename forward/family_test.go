@@ -56,7 +56,7 @@ const (
 	drainsItself   // it signals its children, ends work of its own, and exits
 	asksOtherwise  // it asks its children by another signal, a file or a pipe, and exits when they are gone
 	stepsWhenAsked // it has no handler; asked by other means, it does as stepsTree
-	adopts         // it signals its first child, adopts what that leaves, and exits when all below it are gone
+	adopts         // it signals its first child, adopts what that leaves, and exits after all below it
 	behaviours     // how many there are
 )
 

@@ -55,8 +55,8 @@ func (s *step) passedNothingOn(m *record) bool {
 }
 
 // mayBeAsked reports whether a process that drainit has not signalled may have been asked to stop all the
-// same, by another signal, a file or a pipe. It has run in the stop, and one above it that handled the signal,
-// and is no launcher, may have acted upon it.
+// same, by another signal, a file or a pipe. It has run in the stop, and one above it, no launcher, has
+// handled the signal and may have acted upon it.
 func (s *step) mayBeAsked(m *record) bool {
 	if m.sent != nil || m.lastRun <= m.first {
 		return false
@@ -136,8 +136,8 @@ func (s *step) expected(m *record, isBounded bool) (up *record, its turn) {
 
 // turnOf returns for how long a process is left to up, which lives above it, to be signalled by up. orphan is
 // the one that is the process, or is above it and below up, nil if all of these still have their parents.
-// below is the process on that way that up has started. A living manager of an orphan has a second or, between
-// two steps, five. A shell that may wait for a child in its foreground has a second.
+// below is the process on that way that up has started. A living manager of an orphan has a second or,
+// between two steps, five. A shell that may wait for a child in its foreground has a second.
 func (s *step) turnOf(up, below, orphan *record) turn {
 	isPausing := isPause(up.Call) || s.sleeps(up)
 	if orphan == nil {

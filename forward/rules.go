@@ -136,10 +136,11 @@ func (s *step) isSpared(m *record) bool {
 // come.
 func (s *step) turn(m *record) reason {
 	say := func(words string) reason { return reason{words: words} }
+	top := m.topmost()
 	switch {
 	case s.hasWriter(m):
 		return s.waitsForWriter(m)
-	case m.nearestSignalled() == nil && m.topmost() != m && s.alive(m.topmost()) && m.topmost().fate != spared:
+	case m.nearestSignalled() == nil && top != m && s.alive(top) && top.fate != spared:
 		return say("a process that was there before the stop lives above it")
 	case !s.isOrphan(m):
 	case m.Pending.Has(unix.SIGKILL): // a signal has ended it (kernel/signal.c, complete_signal)

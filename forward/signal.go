@@ -32,8 +32,8 @@ func (h *History) signalFor(m *record) unix.Signal {
 	return unix.SIGTERM
 }
 
-// getsKey reports whether a process is signalled by a key of the terminal (Request.ByKey). What a shell has in
-// its background is left to its trap, and what is below a program that is known to pass INT on is left to it.
+// getsKey reports whether a process is signalled by a key of the terminal (Request.ByKey). What a shell has
+// in its background is left to its trap, and what is below a program that is known to pass INT on, to that.
 func (h *History) getsKey(m *record) bool {
 	for below := m; below.parent != nil; below = below.parent {
 		up := below.parent

@@ -70,7 +70,7 @@ type progress struct {
 	finished bool // its work
 }
 
-// move is one thing that a member does: it signals or asks some, or waits until they have gone, or for a time.
+// move is one thing that a member does: it signals or asks some, waits until they have gone, or for a time.
 type move struct {
 	send, await []int
 	ask         []int // which have no handler, by other means

@@ -220,7 +220,7 @@ func (w *walk) check() {
 		case m.drainit > 1:
 			w.fails("drainit signalled member %d %d times", i, m.drainit)
 		case w.cut > 0:
-			w.fails("drainit signalled member %d, while its writer lived, or the work that may need it", w.cut)
+			w.fails("drainit signalled member %d, while its writer lived, or work that may need it", w.cut)
 		case !m.dead && !m.signalled() && m.acts() && m.does != groupRelay:
 			w.fails("member %d was signalled by none", i)
 		case i > 0 && m.drainit > 0 && len(m.others) > 0: // below the worker

@@ -224,8 +224,8 @@ func (s *Supervisor) exitCode() Outcome {
 }
 
 // Pause reaps orphans, without a worker, until TERM, INT or ForceStop comes. The pause container of a pod
-// does the same. As PID 1 it then waits until it is alone, since the kernel kills all others when it ends: for
-// the default grace period at most, or until a second stop signal. Its title names no phase, so the
+// does the same. As PID 1 it then waits until it is alone, since the kernel kills all others when it ends:
+// for the default grace period at most, or until a second stop signal. Its title names no phase, so the
 // subcommands pass it over and ask the drainits of the other containers.
 func Pause(queue *sigqueue.Queue) error {
 	if err := spawn.SetUp(0); err != nil {

@@ -47,7 +47,7 @@ type trait uint8
 // The traits.
 const (
 	launcher trait = 1 << iota // a runner of scripts or tasks, which heeds TERM at most
-	spreads                    // it signals more than its child, or that twice: a group, or again when it ends
+	spreads                    // it signals more than its child, or that twice
 	bears                      // a second signal does it no harm
 )
 

@@ -84,8 +84,8 @@ func HandlesWithoutTrap(p *proc.Process) bool {
 }
 
 // HandlerIsRuntimes reports whether the handler of a process for a signal is its runtime's own, as nearly no
-// program drains on it. Go does nothing on PWR and on the signals above SYS: its QUIT may be the program's, as
-// in GitLab Runner. PHP's own handlers for INT and QUIT end it.
+// program drains on it. Go does nothing on PWR and on the signals above SYS. Its QUIT may be the program's,
+// as in GitLab Runner. PHP's own handlers for INT and QUIT end it.
 func HandlerIsRuntimes(p *proc.Process, sig unix.Signal) bool {
 	isGo := dumps(p) && handlesAll(p, unix.SIGSTKFLT, unix.SIGPWR, unix.SIGSYS)
 	switch {

@@ -27,8 +27,8 @@ func TestTTYCtrlCReachesTheWorkerOnceWithoutAShell(t *testing.T) {
 }
 
 // A tool may start the application by a shell that keeps INT until the application has ended, and pass no
-// signal on, as nest start does. The kernel sends a key's signal to each of them, and so does drainit, but once:
-// npm passes it on, too.
+// signal on, as nest start does. The kernel sends a key's signal to each of them, and so does drainit, but
+// once: npm passes it on, too.
 func TestTTYCtrlCReachesWhatAToolStarts(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "npm", "node")

@@ -59,7 +59,8 @@ exec supervisord -c supervisord.conf`),
 while not os.path.exists("stop"):
     time.sleep(0.2)
 stop()`}, script: `trap 'touch stop; wait $p; wait $p' TERM; python3 runner.py & p=$!; wait $p; wait $p`},
-	{name: "a file, and the manager leaves", runs: "bash", uses: "python3", files: files{"runner.py": runner + `
+	{name: "a file, and the manager leaves", runs: "bash", uses: "python3",
+		files: files{"runner.py": runner + `
 while not os.path.exists("stop"):
     time.sleep(0.2)
 stop()`}, script: `trap 'touch stop; sleep 1; exit' TERM; python3 runner.py & wait; wait`},
@@ -180,7 +181,8 @@ var finite = []start{
 		exec bash -c 'trap "touch trapped" TERM; app 1 & sleep 3600'`, inTime: "idle"},
 	{name: "the same beside a worker that has left", after: "test -e trapped", script: `
 		bash -c 'trap "touch trapped" TERM; app 1 & sleep 14' &
-		exec perl -e '$SIG{TERM} = sub { select undef, undef, undef, 4; exit }; sleep 1 while 1'`, inTime: "idle"},
+		exec perl -e '$SIG{TERM} = sub { select undef, undef, undef, 4; exit }; sleep 1 while 1'`,
+		inTime: "idle"},
 }
 
 // A loop that reads what never ends is no reader to wait for: neither is the job that it has started.
@@ -288,14 +290,15 @@ async def main():
 asyncio.run(main())`},
 	{name: "Node", runs: "node", script: `
 const { spawn } = require("child_process");
-const all = [spawn("app 1", { shell: true, stdio: "inherit" }), spawn("app 2; exit $?", { shell: true, stdio: "inherit" })];
+const how = { shell: true, stdio: "inherit" };
+const all = [spawn("app 1", how), spawn("app 2; exit $?", how)];
 process.on("SIGTERM", () => {
 	for (const p of all) p.kill();
-	setInterval(() => { if (all.every(p => p.exitCode !== null || p.signalCode !== null)) process.exit(); }, 200);
+	setInterval(() => all.every(p => p.exitCode !== null || p.signalCode !== null) && process.exit(), 200);
 });
 setInterval(() => {}, 60000);`},
 	{name: "bash", runs: "bash", script: `
-		trap 'kill $a $b; while kill -0 $a 2>/dev/null || kill -0 $b 2>/dev/null; do sleep .2; done; exit' TERM
+		trap 'kill $a $b; while kill -0 $a || kill -0 $b; do sleep .2; done; exit' TERM
 		app 1 & a=$!; sh -c 'app 2; exit $?' & b=$!
 		while :; do wait; done`},
 }
@@ -309,20 +312,22 @@ func TestWhatSpreadsASignalIsLeftAlone(t *testing.T) {
 }
 
 var spreading = []start{
-	{name: "dumb-init above a script", runs: "bash", uses: "dumb-init", files: files{"start.sh": `app 1; exit $?`},
-		script: `exec dumb-init -- bash start.sh`},
+	{name: "dumb-init above a script", runs: "bash", uses: "dumb-init",
+		files: files{"start.sh": `app 1; exit $?`}, script: `exec dumb-init -- bash start.sh`},
 	{name: "dumb-init above two jobs", runs: "bash", uses: "dumb-init",
 		files: files{"start.sh": `app 1 & app 2 & wait`}, script: `exec dumb-init -- bash start.sh`},
 	{name: "dumb-init below a script", runs: "bash", uses: "dumb-init",
 		files: files{"start.sh": `app 1; exit $?`}, script: `dumb-init -- bash start.sh; exit $?`},
 	{name: "timeout above a trap", runs: "bash", uses: "timeout",
 		script: `exec timeout 300 bash -c 'trap "kill \$p; wait \$p" TERM; app 1 & p=$!; wait $p; wait $p'`},
-	{name: "timeout above a script", runs: "bash", uses: "timeout", script: `timeout 300 sh -c 'app 1; exit $?'; exit $?`},
+	{name: "timeout above a script", runs: "bash", uses: "timeout",
+		script: `timeout 300 sh -c 'app 1; exit $?'; exit $?`},
 	{name: "nothing handles it below timeout", runs: "bash", uses: "timeout",
 		script: `app 1 & timeout 300 sh -c 'sleep 300; exit $?'; wait`},
 }
 
-// A signal that the user has put in place of TERM is the application's: what would pass on TERM is left alone.
+// A signal that the user has put in place of TERM is the application's: what would send it TERM is left
+// alone.
 func TestWhatPassesOnTERMInPlaceOfAnother(t *testing.T) {
 	for _, s := range quitters {
 		s.inTime, s.flags = "idle, busy", "--rewrite=TERM:QUIT"
@@ -339,7 +344,8 @@ use Time::HiRes "time";
 open my $record, ">>", "record";
 sub note { syswrite $record, sprintf "%f 1 %d %s\n", time, $$, "@_" }
 my $quit = 0;
-$SIG{QUIT} = sub { note("got"); exit if $quit++; my $end = time + 2; select undef, undef, undef, 0.1 while time < $end; note("drained"); exit };
+sub drain { my $end = time + 2; select undef, undef, undef, 0.1 while time < $end; note("drained") }
+$SIG{QUIT} = sub { note("got"); exit if $quit++; drain(); exit };
 $SIG{TERM} = sub { note("got"); exit };
 note("ready job");
 select undef, undef, undef, $ENV{RHYTHM} eq "busy" ? 0.02 : 1000 while 1;`
@@ -347,10 +353,11 @@ select undef, undef, undef, $ENV{RHYTHM} eq "busy" ? 0.02 : 1000 while 1;`
 var quitters = []start{
 	{name: "make", runs: "bash", uses: "make", script: `exec make -s run`},
 	{name: "npm", runs: "bash", uses: "npm", script: `exec npm start`},
-	{name: "a trap", runs: "bash", script: `trap 'kill -TERM $c; wait $c' TERM; perl server.pl & c=$!; wait $c; wait $c`},
+	{name: "a trap", runs: "bash",
+		script: `trap 'kill -TERM $c; wait $c' TERM; perl server.pl & c=$!; wait $c; wait $c`},
 	{name: "a script", runs: "bash", script: `perl server.pl; exit $?`},
 	{name: "a trap below a script", runs: "bash",
-		script: `bash -c 'trap "kill -TERM \$c; wait \$c" TERM; perl server.pl & c=$!; wait $c; wait $c'; exit $?`},
+		script: `bash -c 'trap "kill \$c; wait \$c" TERM; perl server.pl & c=$!; wait $c; wait $c'; exit $?`},
 }
 
 // What is known of a program shows what it can't have signalled, and that a second signal does no harm.
@@ -362,8 +369,8 @@ func TestProgramsThatAreKnown(t *testing.T) {
 }
 
 var knownPrograms = []start{
-	{name: "nginx that a shell became, beside a server", runs: "bash", uses: "nginx", flags: "--rewrite=TERM:QUIT",
-		files: files{"server.pl": drainsOnQUIT + "\n# app 1", "nginx.conf": `
+	{name: "nginx that a shell became, beside a server", runs: "bash", uses: "nginx",
+		flags: "--rewrite=TERM:QUIT", files: files{"server.pl": drainsOnQUIT + "\n# app 1", "nginx.conf": `
 			daemon off; pid nginx.pid; error_log stderr; events {}
 			http { access_log off; server { listen unix:nginx.sock; } }`}, script: `
 		perl -e '$SIG{INT} = sub { exit }; do "./server.pl"' &
@@ -385,7 +392,8 @@ func TestSignalThatMeansNothingToAProcess(t *testing.T) {
 }
 
 var replaced = []start{
-	{name: "INT to a worker that ignores it", runs: "bash", signal: unix.SIGINT, script: `trap '' INT; exec app 1`},
+	{name: "INT to a worker that ignores it", runs: "bash", signal: unix.SIGINT,
+		script: `trap '' INT; exec app 1`},
 	{name: "INT to a worker that would die of it", runs: "bash", signal: unix.SIGINT, script: `exec app 1`},
 	{name: "QUIT to a script with a trap for TERM", runs: "bash", signal: unix.SIGQUIT,
 		script: `trap 'kill $p; wait $p; exit' TERM; app 1 & p=$!; wait $p; wait $p`},
@@ -446,20 +454,24 @@ while True:
 		trap 'kill $a $b; wait; exit' TERM
 		app 1 & a=$!; sh -c 'X=1; exec app 2' & b=$!
 		wait -n; wait`},
-	{name: "exec below supervisord", runs: "bash", uses: "supervisord", files: files{"start.sh": "X=1; exec app 1",
-		"supervisord.conf": supervised + "command=sh start.sh\n"}, script: `exec supervisord -c supervisord.conf`},
+	{name: "exec below supervisord", runs: "bash", uses: "supervisord",
+		files: files{"start.sh": "X=1; exec app 1",
+			"supervisord.conf": supervised + "command=sh start.sh\n"},
+		script: `exec supervisord -c supervisord.conf`},
 	{name: "stopasgroup of supervisord", runs: "bash", uses: "supervisord",
 		files: files{"start.sh": "app 1; exit $?", "supervisord.conf": supervised +
 			"command=sh start.sh\nstopasgroup=true\n"}, script: `exec supervisord -c supervisord.conf`},
-	{name: "INT as TERM to Node", runs: "bash", uses: "node", signal: unix.SIGINT, flags: "--rewrite=INT:TERM",
-		files: files{"job.js": `
-			const note = (what) => fs.appendFileSync("record", Date.now() / 1000 + " 1 " + process.pid + " " + what + "\n");
-			const fs = require("fs");
-			process.on("SIGTERM", () => { note("got"); setTimeout(() => { note("drained"); process.exit(); }, 500); });
+	{name: "INT as TERM to Node", runs: "bash", uses: "node", signal: unix.SIGINT,
+		flags: "--rewrite=INT:TERM", files: files{"job.js": `
+			const note = (what) => require("fs").appendFileSync("record",
+				[Date.now() / 1000, 1, process.pid, what].join(" ") + "\n");
+			const end = () => { note("drained"); process.exit(); };
+			process.on("SIGTERM", () => { note("got"); setTimeout(end, 500); });
 			setInterval(() => {}, process.env.RHYTHM === "busy" ? 20 : 1 << 30);
 			note("ready job");`}, script: `node job.js; exit $? # app 1`},
 	{name: "a trap in the script in the foreground", runs: "bash",
-		files:  files{"inner": `trap 'kill $(jobs -p); wait; touch after; exit' TERM; app 1 & app 2 & wait; wait`},
+		files: files{"inner": `trap 'kill $(jobs -p); wait; touch after; exit' TERM
+			app 1 & app 2 & wait; wait`},
 		script: "trap 'touch trapped' TERM\nbash inner", after: "test -e trapped -a -e after"},
 }
 
