@@ -1,0 +1,286 @@
+package ociruntime
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"drainit/test/harness/rows"
+)
+
+// parsed is a text as a node. It must be valid.
+func parsed(t *testing.T, text string) node {
+	t.Helper()
+	n, valid := readJSON([]byte(text))
+	if !valid {
+		t.Fatalf("no JSON: %s", text)
+	}
+	return n
+}
+
+func TestCalls(t *testing.T) {
+	for _, row := range rows.Read(t, "testdata/calls.tsv", 4) {
+		got := readCall(append([]string{"/opt/drainit/drainit-runtime"}, strings.Fields(row[0])...))
+		if want := (call{Name, row[1], row[2], row[3] != ""}); got != want {
+			t.Errorf("%s: %+v, want %+v", row[0], got, want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for name, want := range map[string]bool{"drainit-runtime": true, "/opt/x/drainit-runtime-default": true,
+		"drainit": false, "/drainit": false, "": false, "./drainit-runtimes": false} {
+		if Is(name) != want {
+			t.Errorf("%q: %v", name, !want)
+		}
+	}
+}
+
+func TestWhichContainersGetIt(t *testing.T) {
+	rows.Compare(t, "testdata/asked.tsv", 4, func(row []string) any {
+		return call{name: row[0]}.wants(parsed(t, row[1]), strings.Fields(row[2]))
+	})
+}
+
+func TestGrace(t *testing.T) {
+	check := func(value string) error {
+		if value == "25x" {
+			return fmt.Errorf("refused %q", value)
+		}
+		return nil
+	}
+	rows.Compare(t, "testdata/grace.tsv", 4, func(row []string) any {
+		notes := map[string]string{}
+		for i, key := range []string{"io.kubernetes.pod.terminationGracePeriod",
+			"io.kubernetes.container.preStopHandler", "drainit/grace"} {
+			if row[i] != "" {
+				notes[key] = row[i]
+			}
+		}
+		text, _ := json.Marshal(notes)
+		grace, err := graceOf(parsed(t, string(text)), check)
+		if err != nil {
+			return "! " + err.Error()
+		}
+		return grace
+	})
+}
+
+func TestSettings(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "runtime.json")
+	if s, err := readSettings(file); err != nil || !reflect.DeepEqual(s, settings{}) {
+		t.Errorf("no file: %+v, %v", s, err)
+	}
+	const runc = "/usr/sbin/runc"
+	for text, want := range map[string]struct {
+		settings
+		err string
+	}{
+		`{}`: {},
+		`{"runtime": "/usr/sbin/runc", "namespaces": ["a", "b"]}`: {settings{runc, []string{"a", "b"}}, ""},
+		`{"namespaces": []}`:                  {},
+		``:                                    {err: "invalid JSON: want {"},
+		`["jobs"]`:                            {err: "invalid JSON: want {"},
+		`{"runtime": "runc"}`:                 {err: `invalid runtime "runc": want the path of runc or crun`},
+		`{"runtime": "/opt/drainit-runtime"}`: {err: `invalid runtime "/opt/drainit-runtime"`},
+		`{"runtime": 1}`:                      {err: `invalid runtime ""`},
+		`{"namespaces": "jobs"}`:              {err: `invalid namespaces: want a list`},
+		`{"runtime": "/usr/sbin/runc", "namespace": [1]}`: {settings{runtime: runc},
+			`no setting is called "namespace"`},
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := readSettings(file)
+		if !reflect.DeepEqual(s, want.settings) || (err == nil) != (want.err == "") ||
+			err != nil && !strings.HasPrefix(err.Error(), file+": "+want.err) {
+			t.Errorf("%s: %+v, %v", text, s, err)
+		}
+	}
+}
+
+// inserted checks that a text has become another by these pieces alone.
+func inserted(t *testing.T, was, is []byte, pieces ...string) {
+	t.Helper()
+	for _, piece := range pieces {
+		if n := bytes.Count(is, []byte(piece)); n != 1 {
+			t.Errorf("%s is there %d times", piece, n)
+		}
+		is = bytes.Replace(is, []byte(piece), nil, 1)
+	}
+	if !bytes.Equal(was, is) {
+		t.Errorf("else the text is no longer\n%s\nbut\n%s", was, is)
+	}
+}
+
+const (
+	theMount = `{"destination":"/drainit","type":"bind","source":"/opt/drainit/drainit",` +
+		`"options":["bind","ro","nosuid","nodev","rprivate"]}`
+	theCommand = `"/drainit","--",`
+	theEnv     = `"DRAINIT_SECOND_STOP=ignore"`
+)
+
+func anyGrace(string) error { return nil }
+
+// graces are the grace periods that the annotations of a recorded config.json make.
+var graces = map[string]string{"containerd.json": "27s", "crio.json": "12.6s"}
+
+// What engines write, recorded, stays byte for byte but for three pieces. That of CRI-O is written by its
+// source.
+func TestRecordedConfigs(t *testing.T) {
+	files, err := filepath.Glob("testdata/configs/*.json")
+	if err != nil || len(files) < 4 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	for _, file := range files {
+		was, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := bundle{"/b", parsed(t, string(was)), "/opt/drainit/drainit"}
+		is, err := b.changed(anyGrace)
+		env := "," + theEnv
+		if grace := graces[filepath.Base(file)]; grace != "" {
+			env = `,"DRAINIT_GRACE=` + grace + `"` + env
+		}
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		inserted(t, was, is, ","+theMount, theCommand, env)
+	}
+}
+
+// Arrays that are missing are made. What a program of Go's would write anew stays: a number of 64 bits, an
+// order, a character that need not be escaped.
+func TestChanged(t *testing.T) {
+	env := `"env":[` + theEnv + "]"
+	for was, pieces := range map[string][]string{
+		`{"process":{"args":["a"]}}`: {`"mounts":[` + theMount + `],`, env + ","},
+		` { "z" : 18446744073709551615, "mounts" : [ ] , "process" : { "env" : [ ] ,` +
+			` "args" : [ "a<" ] } , "z" : 1e400 } `: {theMount, theEnv},
+		`{"process":{"env":["A"],"args":["a"]},"mounts":[1]}`: {
+			"," + theMount, "," + theEnv},
+		`{"process":{"args":["a"],"env":["DRAINIT_SECOND_STOP=force"]},"mounts":[]}`: {theMount},
+	} {
+		is, err := bundle{"/b", parsed(t, was), "/opt/drainit/drainit"}.changed(anyGrace)
+		if err != nil {
+			t.Errorf("%s: %v", was, err)
+		}
+		inserted(t, []byte(was), is, append(pieces, theCommand)...)
+	}
+	const was = `{"process":{"args":["a"],"env":null},"mounts":null}`
+	is, err := bundle{"/b", parsed(t, was), "/opt/drainit/drainit"}.changed(anyGrace)
+	want := `{"process":{"args":[` + theCommand + `"a"],"env":[` + theEnv + `]},"mounts":[` + theMount + `]}`
+	if err != nil || string(is) != want {
+		t.Errorf("%s, %v, want %s", is, err, want)
+	}
+	if is, err := (bundle{"/b", parsed(t, was), "/\xff"}).changed(anyGrace); err == nil {
+		t.Errorf("a path that is no text: %s", is)
+	}
+}
+
+func TestOwnVariablesAreKept(t *testing.T) {
+	const was = `{"annotations":{"io.kubernetes.pod.terminationGracePeriod":"30"},"process":{"args":["a"],` +
+		`"env":["DRAINIT_GRACE=5s","DRAINIT_SECOND_STOP="]},"mounts":[]}`
+	is, err := bundle{"/b", parsed(t, was), "/opt/drainit/drainit"}.changed(anyGrace)
+	if err != nil {
+		t.Error(err)
+	}
+	inserted(t, []byte(was), is, theMount, theCommand)
+}
+
+func TestFault(t *testing.T) {
+	err := guarded(func() error { var none []int; _ = none[len(none)]; return nil })
+	if err == nil || !strings.HasPrefix(err.Error(), "a fault of drainit: runtime error: ") {
+		t.Errorf("%v", err)
+	}
+	if want := errors.New("x"); guarded(func() error { return want }) != want {
+		t.Error("an error is lost")
+	}
+}
+
+// Whatever a text has, a change adds the same as a program that decodes all.
+func FuzzChange(f *testing.F) {
+	f.Add([]byte(` {"mounts": null, "process": {"args": ["\/a\\\/", "\"]"], "env": []}, "x": [{}, []]} `))
+	f.Add([]byte(`{"annotations":{"io.kubernetes.pod.terminationGracePeriod":"30"},` +
+		`"process":{"args":["a"],"env":["A=1"]}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		spec, valid := readJSON(text)
+		if valid != json.Valid(text) {
+			t.Fatalf("valid is %v", valid)
+		}
+		b := bundle{"/b", spec, "/opt/drainit/drainit"}
+		if len(b.args()) == 0 || hasTwoOfOneKey(spec) {
+			return
+		}
+		changed, err := b.changed(anyGrace)
+		if err != nil { // an array is something else
+			return
+		}
+		want, got := decoded(t, text), decoded(t, changed)
+		added(want)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s\nbecame\n%s", text, changed)
+		}
+	})
+}
+
+// hasTwoOfOneKey: encoding/json joins those.
+func hasTwoOfOneKey(n node) (two bool) {
+	seen := make(map[string]bool)
+	n.each(func(key, value node) {
+		two = two || n.is('{') && seen[key.string()] || hasTwoOfOneKey(value)
+		seen[key.string()] = true
+	})
+	return two
+}
+
+func decoded(t *testing.T, text []byte) (spec map[string]any) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&spec); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return spec
+}
+
+// added does to a decoded text what drainit does to the text.
+func added(spec map[string]any) {
+	process := spec["process"].(map[string]any)
+	process["args"] = append([]any{"/drainit", "--"}, process["args"].([]any)...)
+	var m any
+	_ = json.Unmarshal([]byte(theMount), &m)
+	mounts, _ := spec["mounts"].([]any)
+	spec["mounts"] = append(slices.Clone(mounts), m)
+	env, _ := process["env"].([]any)
+	given := func(name string) bool {
+		return slices.ContainsFunc(env, func(v any) bool {
+			s, _ := v.(string)
+			return strings.HasPrefix(s, name+"=")
+		})
+	}
+	grace := ""
+	if notes, is := spec["annotations"].(map[string]any); is {
+		text, _ := json.Marshal(maps.Collect(maps.All(notes)))
+		n, _ := readJSON(text)
+		grace, _ = graceOf(n, anyGrace)
+	}
+	if grace != "" && !given("DRAINIT_GRACE") {
+		env = append(env, "DRAINIT_GRACE="+grace)
+	}
+	if !given("DRAINIT_SECOND_STOP") {
+		env = append(env, "DRAINIT_SECOND_STOP=ignore")
+	}
+	if len(env) > 0 {
+		process["env"] = env
+	}
+}
