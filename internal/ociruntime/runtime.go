@@ -98,15 +98,16 @@ func become(runtime string, argv, environ []string) error {
 		runtime = find(os.Getenv("PATH"))
 	}
 	if runtime == "" {
-		return errors.New("neither runc nor crun is in PATH: write where the runtime is into " +
-			settingsFile + `, as {"runtime": "/usr/sbin/runc"}`)
+		return errors.New("found neither runc nor crun: write where the runtime is into " + settingsFile +
+			`, as {"runtime": "/usr/sbin/runc"}`)
 	}
 	err := unix.Exec(runtime, append([]string{runtime}, argv[1:]...), environ)
 	return fmt.Errorf("cannot execute the runtime %q: %w", runtime, err)
 }
 
-// find returns the path of runc, or else of crun.
+// find returns the path of runc, or else of crun. podman gives no PATH to some of its calls.
 func find(path string) string {
+	path += ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	for _, name := range []string{"runc", "crun"} {
 		for _, dir := range filepath.SplitList(path) {
 			var is unix.Stat_t

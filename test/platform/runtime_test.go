@@ -270,27 +270,38 @@ func TestRuntimesSettings(t *testing.T) {
 	}
 }
 
-// A runtime that can't be executed is runc's own error, which an engine shows.
-func TestRuntimeBelowIsMissing(t *testing.T) {
+// The runtime below is found without PATH, too, as podman calls it. Where it can't be executed, the line is
+// an error of runc's, which an engine shows.
+func TestRuntimeBelow(t *testing.T) {
+	harness.NeedRoot(t)
+	harness.Need(t, "unshare", "runc")
 	n := install(t)
 	harness.Must(t, os.Remove(n.dir+"/bin/runc"))
 	log := filepath.Join(n.dir, "log")
 	n.bundle(goodConfig)
-	l := n.launch("drainit-runtime", "--log", log, "--log-format", "json", "state", "id")
-	l.Env = []string{"PATH=" + n.dir + "/bin"}
-	if status := harness.Run(t, l).Wait(); status != 125 {
+	for _, path := range []string{"PATH=", "PATH=/none"} {
+		l := n.launch("drainit-runtime", "--version")
+		l.Env = []string{path}
+		if ran := harness.RunToEnd(t, l); ran.Status != 0 || !strings.HasPrefix(ran.Out, "runc version ") {
+			t.Errorf("%s: %+v", path, ran)
+		}
+	}
+	hidden := n.launch("", "-c", `for dir in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin; do
+			for name in runc crun; do [ ! -e $dir/$name ] || mount --bind /dev/null $dir/$name; done; done
+		exec "$0" "$@"`, n.opt+"/drainit-runtime", "--log", log, "--log-format", "json", "state", "id")
+	hidden.Bin, hidden.Under = "/bin/sh", []string{"/usr/bin/unshare", "-m"}
+	if status := harness.Run(t, hidden).Wait(); status != 125 {
 		t.Errorf("status %d", status)
 	}
-	if got := harness.TextOf(t, log); !harness.Matches(`\A{"level":"error","msg":"drainit-runtime: neither `+
-		`runc nor crun is in PATH: write where the runtime is into /etc/drainit/runtime.json, as `+
+	if got := harness.TextOf(t, log); !harness.Matches(`\A{"level":"error","msg":"drainit-runtime: found `+
+		`neither runc nor crun: write where the runtime is into /etc/drainit/runtime.json, as `+
 		`{\\"runtime\\": \\"/usr/sbin/runc\\"}",.*}\n\z`, got) {
 		t.Error(got)
 	}
-	harness.WriteProgram(t, n.dir, "bin/crun", 0o755, "#!/no/interpreter\n")
-	l.Args = []string{"state", "id"}
-	ran := harness.RunToEnd(t, l)
+	harness.WriteProgram(t, n.dir, "bin/runc", 0o755, "#!/no/interpreter\n")
+	ran := harness.RunToEnd(t, n.launch("drainit-runtime", "state", "id"))
 	const words = "drainit-runtime: cannot execute the runtime %q: no such file or directory\n"
-	want := fmt.Sprintf(words, n.dir+"/bin/crun")
+	want := fmt.Sprintf(words, n.dir+"/bin/runc")
 	if ran.Status != 125 || ran.Err != want {
 		t.Errorf("%+v, want %q", ran, want)
 	}
