@@ -25,7 +25,7 @@ func asImage(changes ...string) func(string) string {
 	return func(config string) string {
 		lines := strings.Split(config, "\n")
 		for i, line := range lines {
-			if strings.Contains(line, `"/drainit"`) {
+			if strings.Contains(line, `"destination": "/drainit"`) {
 				lines[i] = ""
 			}
 		}
@@ -57,7 +57,7 @@ func TestRuntimeDrainsAStartScript(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := startImage(t, edit, shell(startsAWorker)...)
+			c := startImage(t, edit, shell("/worker listen -catch TERM,USR1 -end USR1 -exit 7; exit $?")...)
 			c.WaitOut(`^ready`)
 			status := c.Exec("/drainit", "status")
 			status.WantExit(0)
@@ -66,9 +66,12 @@ func TestRuntimeDrainsAStartScript(t *testing.T) {
 			}
 			c.Exec("/busybox", "sh", "-c", "exit 5").WantExit(5)
 			c.Kill("TERM")
+			c.WaitOut(`^got SIGTERM`)
+			harness.PastTheSameRequest()
 			c.Kill("TERM") // by a containerd that has been restarted
+			c.Kill("USR1")
 			c.WantExit(7)
-			wantLast(c.Init, "got SIGTERM", "drained")
+			wantLast(c.Init, "got SIGTERM", "got SIGUSR1", "drained")
 			limit := "35s"
 			if name == "by annotations of Kubernetes" {
 				limit = "27s"
