@@ -2,6 +2,7 @@ package ociruntime
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -130,30 +132,44 @@ const (
 
 func anyGrace(string) error { return nil }
 
-// graces are the grace periods that the annotations of a recorded config.json make.
-var graces = map[string]string{"containerd.json": "27s", "crio.json": "12.6s"}
+// recorded are what engines write, recorded in testdata/configs, and what comes of it: the grace period of one
+// that gets drainit, or why it does not. That of CRI-O is written by its source.
+var recorded = map[string]struct{ grace, why string }{
+	"containerd":         {"27s", ""},
+	"containerd-sandbox": {"", "not asked for"},
+	"crio":               {"12.6s", ""},
+	"docker":             {},
+	"docker-host-pid":    {"", "it has no PID namespace of its own"},
+	"podman":             {},
+	"podman-pod":         {"", "it has no PID namespace of its own"},
+}
 
-// What engines write, recorded, stays byte for byte but for three pieces. That of CRI-O is written by its
-// source.
+// All stays byte for byte but for three pieces.
 func TestRecordedConfigs(t *testing.T) {
-	files, err := filepath.Glob("testdata/configs/*.json")
-	if err != nil || len(files) < 4 {
-		t.Fatalf("%q, %v", files, err)
-	}
-	for _, file := range files {
-		was, err := os.ReadFile(file)
+	for name, want := range recorded {
+		was, err := os.ReadFile("testdata/configs/" + name + ".json")
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := bundle{"/b", parsed(t, string(was)), "/opt/drainit/drainit"}
-		is, err := b.changed(anyGrace)
-		env := "," + theEnv
-		if grace := graces[filepath.Base(file)]; grace != "" {
-			env = `,"DRAINIT_GRACE=` + grace + `"` + env
+		if !(call{name: Name}).wants(b.spec.get("annotations"), nil) {
+			err = errors.New("not asked for")
+		} else {
+			err = cmp.Or(b.checkCommand(), b.checkPIDs())
 		}
-		if err != nil {
-			t.Errorf("%s: %v", file, err)
+		if err != nil || want.why != "" {
+			if err == nil || err.Error() != want.why {
+				t.Errorf("%s: %v, want %q", name, err, want.why)
+			}
 			continue
+		}
+		env := "," + theEnv
+		if want.grace != "" {
+			env = `,"DRAINIT_GRACE=` + want.grace + `"` + env
+		}
+		is, err := b.changed(anyGrace)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 		inserted(t, was, is, ","+theMount, theCommand, env)
 	}
@@ -185,6 +201,58 @@ func TestChanged(t *testing.T) {
 	}
 	if is, err := (bundle{"/b", parsed(t, was), "/\xff"}).changed(anyGrace); err == nil {
 		t.Errorf("a path that is no text: %s", is)
+	}
+}
+
+// bundleOf makes a bundle with this config.json, and the folders that leftalone.tsv names.
+func bundleOf(t *testing.T, config string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	var errs []error
+	for _, folder := range []string{"rootfs", "with-folder/drainit", "with-link"} {
+		errs = append(errs, os.MkdirAll(filepath.Join(dir, folder), 0o755))
+	}
+	errs = append(errs, os.Symlink("bin", filepath.Join(dir, "with-link/drainit")),
+		os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600))
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// given is what becomes of a config.json.
+func given(t *testing.T, config string) (is string, err error) {
+	t.Helper()
+	dir := bundleOf(t, config)
+	err = call{name: Name, bundle: dir}.give(nil, func(value string) error {
+		if value == "25x" {
+			return errors.New(`invalid duration "25x": want 25s, 25 (seconds), 0 (kill at once) or infinity`)
+		}
+		return nil
+	})
+	text, failed := os.ReadFile(filepath.Join(dir, "config.json"))
+	if left, _ := filepath.Glob(filepath.Join(dir, "config.json?*")); failed != nil || left != nil {
+		t.Errorf("%v, and left over: %q", failed, left)
+	}
+	return string(text), err
+}
+
+// Package platform has this with the built program, and what the system refuses.
+func TestLeftAlone(t *testing.T) {
+	good, err := os.ReadFile("testdata/good.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is, err := given(t, string(good)); err != nil || !strings.Contains(is, theCommand) {
+		t.Fatalf("the good one: %v\n%s", err, is)
+	}
+	for _, row := range rows.Read(t, "testdata/leftalone.tsv", 3) {
+		was := strings.Replace(string(good), row[0], row[1], 1)
+		is, err := given(t, was)
+		matches := err != nil && row[2] != "" && regexp.MustCompile(row[2]+`\z`).MatchString(err.Error())
+		if is != was || was == string(good) || matches != (row[2] != "") || (err == nil) != (row[2] == "") {
+			t.Errorf("%q: %v\n%s", row, err, is)
+		}
 	}
 }
 
@@ -262,7 +330,7 @@ func added(spec map[string]any) {
 	mounts, _ := spec["mounts"].([]any)
 	spec["mounts"] = append(slices.Clone(mounts), m)
 	env, _ := process["env"].([]any)
-	given := func(name string) bool {
+	isSet := func(name string) bool {
 		return slices.ContainsFunc(env, func(v any) bool {
 			s, _ := v.(string)
 			return strings.HasPrefix(s, name+"=")
@@ -274,10 +342,10 @@ func added(spec map[string]any) {
 		n, _ := readJSON(text)
 		grace, _ = graceOf(n, anyGrace)
 	}
-	if grace != "" && !given("DRAINIT_GRACE") {
+	if grace != "" && !isSet("DRAINIT_GRACE") {
 		env = append(env, "DRAINIT_GRACE="+grace)
 	}
-	if !given("DRAINIT_SECOND_STOP") {
+	if !isSet("DRAINIT_SECOND_STOP") {
 		env = append(env, "DRAINIT_SECOND_STOP=ignore")
 	}
 	if len(env) > 0 {

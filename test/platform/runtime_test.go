@@ -19,7 +19,11 @@ import (
 type node struct {
 	t        *testing.T
 	dir, opt string
+	good     string // the config.json of a container that gets drainit, as near to a limit as it may be
 }
+
+// ofPackage is a file that the tests of package ociruntime have, too.
+func ofPackage(name string) string { return harness.Repo("internal/ociruntime/testdata", name) }
 
 // fakeRunc shows its arguments, its environment, its descriptors, its limits, and the config.json of the
 // bundle.
@@ -33,16 +37,9 @@ cat "$BUNDLE/config.json"
 exit 7
 `
 
-// goodConfig is a container's that gets drainit, as near to a limit as it may be.
-const goodConfig = `{"ociVersion":"1.0.2","process":{"args":["/start.sh"],"env":["A=1"],"cwd":"/",` +
-	`"user":{"uid":1e400},"rlimits":[{"type":"RLIMIT_AS","hard":786432000,"soft":786432000}]},` +
-	`"root":{"path":"rootfs"},"annotations":{"A":""},` +
-	`"mounts":[{"destination":"/data","type":"tmpfs","source":"tmpfs"},{"destination":"/drainits"}],` +
-	`"linux":{"namespaces":[{"type":"pid"},{"type":"mount"}],"resources":{"pids":{"limit":24}}}}`
-
 func install(t *testing.T) node {
 	t.Helper()
-	n := node{t: t, dir: t.TempDir()}
+	n := node{t: t, dir: t.TempDir(), good: harness.TextOf(t, ofPackage("good.json"))}
 	n.opt = filepath.Join(n.dir, "opt")
 	for _, dir := range []string{n.opt, filepath.Join(n.dir, "bin")} {
 		harness.Must(t, os.Mkdir(dir, 0o755))
@@ -97,16 +94,16 @@ func (n node) wantLine(text, line string) {
 
 func TestRuntimeLeavesConfigAsItIs(t *testing.T) {
 	n := install(t)
-	n.bundle(goodConfig)
-	if config, ran := n.create(n.launch("drainit-runtime")); config == goodConfig || ran.Err != "" {
+	n.bundle(n.good)
+	if config, ran := n.create(n.launch("drainit-runtime")); config == n.good || ran.Err != "" {
 		t.Errorf("the good one is left alone: %+v", ran)
 	}
-	for _, row := range rows.Read(t, "testdata/leftalone.tsv", 3) {
+	for _, row := range rows.Read(t, ofPackage("leftalone.tsv"), 3) {
 		t.Run(row[0]+" is "+row[1], func(t *testing.T) {
 			n := n
 			n.t = t
-			was := strings.Replace(goodConfig, row[0], row[1], 1)
-			if was == goodConfig {
+			was := strings.Replace(n.good, row[0], row[1], 1)
+			if was == n.good {
 				t.Fatal("nothing is replaced")
 			}
 			n.bundle(was)
@@ -160,11 +157,11 @@ func TestRuntimeThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := install(t)
-			n.bundle(goodConfig)
+			n.bundle(n.good)
 			l := n.launch("", "-c", "set -e; "+tt.before+"; "+tt.call, "bash")
 			l.Bin, l.Under = "bash", []string{"/usr/bin/unshare", "-m"}
 			config, ran := n.create(l)
-			if want := map[bool]string{true: goodConfig}[!strings.HasPrefix(name, "no config") &&
+			if want := map[bool]string{true: n.good}[!strings.HasPrefix(name, "no config") &&
 				!strings.HasPrefix(name, "config.json is")]; config != want {
 				t.Errorf("config.json has become %q", config)
 			}
@@ -181,7 +178,7 @@ func TestRuntimeThatFails(t *testing.T) {
 // where that takes none, the container starts all the same.
 func TestRuntimesLine(t *testing.T) {
 	n := install(t)
-	bad := strings.Replace(goodConfig, "/start.sh", "/init", 1)
+	bad := strings.Replace(n.good, "/start.sh", "/init", 1)
 	const text = `drainit-runtime: the container starts without drainit: /init must be PID 1`
 	log := filepath.Join(n.dir, "log.json")
 	for format, want := range map[string]string{
@@ -214,7 +211,7 @@ func TestRuntimesLine(t *testing.T) {
 func TestRuntimeIsRuncAtOtherCalls(t *testing.T) {
 	harness.Need(t, "bash")
 	n := install(t)
-	n.bundle(goodConfig)
+	n.bundle(n.good)
 	t.Chdir(n.dir + "/bundle")
 	for _, args := range []string{"--version", "", "state id", "start id", "kill id TERM",
 		"exec -t id run --bundle .", "delete --force create", "--root run list", "restore --bundle . id"} {
@@ -227,7 +224,7 @@ func TestRuntimeIsRuncAtOtherCalls(t *testing.T) {
 		}
 		if seen[0] != seen[1] || seen[0] != seen[2] || seen[0].Status != 7 ||
 			!strings.Contains(seen[0].Out, "\n/dev/full\n99\n") ||
-			!strings.HasSuffix(seen[0].Out, goodConfig) {
+			!strings.HasSuffix(seen[0].Out, n.good) {
 			t.Errorf("%s: runc sees\n%+v\nand below drainit\n%+v\n%+v", args, seen[0], seen[1], seen[2])
 		}
 	}
@@ -237,6 +234,7 @@ func TestRuntimeIsRuncAtOtherCalls(t *testing.T) {
 func TestRuntimesSettings(t *testing.T) {
 	harness.NeedRoot(t)
 	harness.Need(t, "unshare")
+	goodConfig := harness.TextOf(t, ofPackage("good.json"))
 	inNamespace := strings.Replace(goodConfig, `"A":""`, `"io.kubernetes.cri.sandbox-namespace":"jobs"`, 1)
 	asked := strings.Replace(goodConfig, `"A":""`, `"drainit/init":"true"`, 1)
 	const always, selected = "drainit-runtime", "drainit-runtime-default"
@@ -278,7 +276,7 @@ func TestRuntimeBelow(t *testing.T) {
 	n := install(t)
 	harness.Must(t, os.Remove(n.dir+"/bin/runc"))
 	log := filepath.Join(n.dir, "log")
-	n.bundle(goodConfig)
+	n.bundle(n.good)
 	for _, path := range []string{"PATH=", "PATH=/none"} {
 		l := n.launch("drainit-runtime", "--version")
 		l.Env = []string{path}
@@ -311,12 +309,12 @@ func TestRuntimeBelow(t *testing.T) {
 func TestRuntimeKeepsModeAndOwner(t *testing.T) {
 	harness.NeedRoot(t)
 	n := install(t)
-	file := filepath.Join(n.bundle(goodConfig), "config.json")
+	file := filepath.Join(n.bundle(n.good), "config.json")
 	harness.Must(t, errors.Join(os.Chmod(file, 0o646), os.Chown(file, 1234, 5678)))
 	config, _ := n.create(n.launch("drainit-runtime"))
 	var is unix.Stat_t
 	harness.Must(t, unix.Stat(file, &is))
-	if config == goodConfig || is.Mode != unix.S_IFREG|0o646 || is.Uid != 1234 || is.Gid != 5678 {
+	if config == n.good || is.Mode != unix.S_IFREG|0o646 || is.Uid != 1234 || is.Gid != 5678 {
 		t.Errorf("%+v\n%s", is, config)
 	}
 }
