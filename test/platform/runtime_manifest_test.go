@@ -91,3 +91,24 @@ func TestDaemonSetInstallsTheRuntime(t *testing.T) {
 		t.Errorf("%v, %v", own, set)
 	}
 }
+
+// What the page has to copy is the stanza that the cluster of test/cmd/rollout has.
+func TestPagesStanzaIsTheTestedOne(t *testing.T) {
+	t.Parallel()
+	block := harness.PageBlock(t, harness.Repo("docs/kubernetes.md"), "On the nodes", "toml")
+	page := strings.TrimSpace(strings.ReplaceAll("\n"+block, "\n   ", "\n"))
+	_, file, _ := strings.Cut(harness.TextOf(t, "containerd.toml"), "containerd\n")
+	if page != strings.TrimSpace(file) {
+		t.Errorf("the page has\n%s\nand containerd.toml\n%s", page, file)
+	}
+}
+
+// As any init does, which no page hides: without drainit the kernel keeps the signal from PID 1.
+func TestRuntimeAboveACommandWithoutAHandler(t *testing.T) {
+	t.Parallel()
+	c := startImage(t, asImage(), shell("echo ready; exec /busybox sleep 1000")...)
+	c.WaitOut(`^ready`)
+	c.Kill("TERM")
+	c.WantExit(143)
+	c.WantLogged("has no SIGTERM handler", 1)
+}
