@@ -132,8 +132,8 @@ const (
 
 func anyGrace(string) error { return nil }
 
-// recorded are what engines write, recorded in testdata/configs, and what comes of it: the grace period of one
-// that gets drainit, or why it does not. That of CRI-O is written by its source.
+// recorded are what engines write, recorded in testdata/configs, and what comes of it: the grace period of
+// one that gets drainit, or why it does not. That of CRI-O is written by its source.
 var recorded = map[string]struct{ grace, why string }{
 	"containerd":         {"27s", ""},
 	"containerd-sandbox": {"", "not asked for"},

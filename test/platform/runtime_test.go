@@ -118,6 +118,7 @@ func TestRuntimeLeavesConfigAsItIs(t *testing.T) {
 
 // Where the system refuses something, config.json is as it was, and no other file is left beside it.
 func TestRuntimeThatFails(t *testing.T) {
+	harness.Full(t) // it makes mount namespaces, as the two others with unshare
 	harness.NeedRoot(t)
 	harness.Need(t, "unshare", "setpriv", "bash")
 	settings := func(text string) string {
@@ -212,14 +213,13 @@ func TestRuntimeIsRuncAtOtherCalls(t *testing.T) {
 	harness.Need(t, "bash")
 	n := install(t)
 	n.bundle(n.good)
-	t.Chdir(n.dir + "/bundle")
 	for _, args := range []string{"--version", "", "state id", "start id", "kill id TERM",
 		"exec -t id run --bundle .", "delete --force create", "--root run list", "restore --bundle . id"} {
 		var seen []harness.Ran
 		for _, name := range []string{"bin/runc", "opt/drainit-runtime", "opt/drainit-runtime-default"} {
 			l := n.launch("", append([]string{"-c", `ulimit -Sn 99; exec "$0" "$@" 3</dev/zero 4</dev/full`,
 				n.dir + "/" + name}, strings.Fields(args)...)...)
-			l.Bin, l.Env = "bash", append(l.Env, "SHOW=1")
+			l.Bin, l.Dir, l.Env = "bash", n.dir+"/bundle", append(l.Env, "SHOW=1")
 			seen = append(seen, harness.RunToEnd(t, l))
 		}
 		if seen[0] != seen[1] || seen[0] != seen[2] || seen[0].Status != 7 ||
@@ -232,6 +232,7 @@ func TestRuntimeIsRuncAtOtherCalls(t *testing.T) {
 
 // The settings name the runtime below, and the namespaces of a node's default runtime.
 func TestRuntimesSettings(t *testing.T) {
+	harness.Full(t)
 	harness.NeedRoot(t)
 	harness.Need(t, "unshare")
 	goodConfig := harness.TextOf(t, ofPackage("good.json"))
@@ -271,6 +272,7 @@ func TestRuntimesSettings(t *testing.T) {
 // The runtime below is found without PATH, too, as podman calls it. Where it can't be executed, the line is
 // an error of runc's, which an engine shows.
 func TestRuntimeBelow(t *testing.T) {
+	harness.Full(t)
 	harness.NeedRoot(t)
 	harness.Need(t, "unshare", "runc")
 	n := install(t)
