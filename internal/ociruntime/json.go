@@ -54,9 +54,6 @@ func skipValue(text []byte, at int) int {
 // is reports whether the value begins with this byte, as an object, an array or a string does.
 func (n node) is(first byte) bool { return n.to > 0 && n.text[n.from] == first }
 
-// null reports whether the value is missing, or null, which Go's programs take for the same.
-func (n node) null() bool { return n.to == 0 || n.is('n') }
-
 // each calls a function with the values of an object or array, and the keys of the object.
 func (n node) each(visit func(key, value node)) {
 	if !n.is('{') && !n.is('[') {
@@ -115,14 +112,12 @@ type edit struct {
 	text     string
 }
 
-// add returns the edit that adds elements to an array of an object, or makes the array.
+// add returns the edit that adds elements to an array of an object, which is not empty, or makes the array.
 func (n node) add(key, elements string) edit {
 	switch array := n.get(key); {
-	case array.to == 0 && skipBlanks(n.text, n.from+1) == n.to-1:
-		return edit{n.from + 1, n.from + 1, strconv.Quote(key) + ":[" + elements + "]"}
 	case array.to == 0:
 		return edit{n.from + 1, n.from + 1, strconv.Quote(key) + ":[" + elements + "],"}
-	case array.null():
+	case array.is('n'): // null
 		return edit{array.from, array.to, "[" + elements + "]"}
 	case skipBlanks(n.text, array.from+1) == array.to-1:
 		return edit{array.to - 1, array.to - 1, elements}

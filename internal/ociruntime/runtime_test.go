@@ -155,7 +155,7 @@ func TestRecordedConfigs(t *testing.T) {
 		if !(call{name: Name}).wants(b.spec.get("annotations"), nil) {
 			err = errors.New("not asked for")
 		} else {
-			err = cmp.Or(b.checkCommand(), b.checkPIDs())
+			err = cmp.Or(b.checkCommand(), b.checkPIDs(), b.checkRoom())
 		}
 		if err != nil || want.why != "" {
 			if err == nil || err.Error() != want.why {
@@ -253,6 +253,113 @@ func TestLeftAlone(t *testing.T) {
 		if is != was || was == string(good) || matches != (row[2] != "") || (err == nil) != (row[2] == "") {
 			t.Errorf("%q: %v\n%s", row, err, is)
 		}
+	}
+}
+
+// A program that is not for all users, or that has gone.
+func TestOwnFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "drainit")
+	const not = "not every user may read and execute it (chmod 755)"
+	for mode, want := range map[os.FileMode]string{0: "no such file or directory", 0o755: "<nil>",
+		0o555: "<nil>", 0o751: not, 0o754: not} {
+		if mode != 0 {
+			if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Chmod(file, mode)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := bundle{self: file}.checkSelf()
+		if got := strings.TrimPrefix(fmt.Sprint(err), file+": "); !strings.HasPrefix(got, want) {
+			t.Errorf("%o: %v, want %s", mode, err, want)
+		}
+		_ = os.Remove(file)
+	}
+}
+
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	file, uid, gid := filepath.Join(dir, "file"), os.Getuid(), os.Getgid()
+	if err := replace(file, []byte("long enough"), 0o646, uid, gid); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	is, err2 := os.Stat(file)
+	if string(text) != "long enough" || err != nil || err2 != nil || is.Mode() != 0o646 {
+		t.Errorf("%q, %v, %v, %v", text, is, err, err2)
+	}
+	folder := filepath.Join(dir, "folder")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{folder: ": is a directory",
+		dir + "/none/file": ": no such file"} {
+		err := replace(file, nil, 0o600, uid, gid)
+		if err == nil || !strings.Contains(err.Error(), file+want) {
+			t.Errorf("%v, want %s%s", err, file, want)
+		}
+	}
+	if left, _ := filepath.Glob(dir + "/*"); len(left) != 2 {
+		t.Errorf("left over: %q", left)
+	}
+}
+
+func TestInstall(t *testing.T) {
+	dir := t.TempDir()
+	if err := Install(dir); err != nil {
+		t.Fatal(err)
+	}
+	is, err := os.Stat(dir + "/drainit")
+	for _, name := range []string{Name, DefaultName} {
+		if to, _ := os.Readlink(dir + "/" + name); to != "drainit" {
+			t.Errorf("%s leads to %q", name, to)
+		}
+	}
+	self, _ := os.Executable()
+	own, _ := os.Stat(self)
+	if err != nil || is.Mode() != 0o755 || is.Size() != own.Size() {
+		t.Errorf("%v, %v", is, err)
+	}
+	if err := Install(dir + "/none"); err == nil {
+		t.Error("into a folder that is not there")
+	}
+}
+
+func TestSay(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	for _, asJSON := range []bool{false, true} {
+		call{name: Name, log: log, logJSON: asJSON}.say("warning", errors.New("a \"b\"\n"))
+	}
+	text, err := os.ReadFile(log)
+	want := `\Atime="[^"]+" level=warning msg="drainit-runtime: a \\"b\\"\\\\n"\n` +
+		`{"level":"warning","msg":"drainit-runtime: a \\"b\\"\\\\n","time":"[^"]+"}\n\z`
+	if err != nil || !regexp.MustCompile(want).Match(text) {
+		t.Errorf("%v: %s", err, text)
+	}
+	if (call{log: log + "/none"}).appendToLog("x") || (call{log: "/dev/full"}).appendToLog("x") {
+		t.Error("a log that takes no line has taken one")
+	}
+}
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	path := dir + "/a:" + dir + "/b"
+	make := func(name string, mode os.FileMode) {
+		file := filepath.Join(dir, name)
+		err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, mode))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	make("a/runc", 0o644)
+	make("b/crun", 0o755)
+	if err := os.MkdirAll(dir+"/c/runc", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := find(dir + "/c:" + path); strings.HasPrefix(got, dir) && got != dir+"/b/crun" {
+		t.Errorf("found %q", got)
+	}
+	make("b/runc", 0o755)
+	if got := find(path); got != dir+"/b/runc" {
+		t.Errorf("found %q", got)
 	}
 }
 
