@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"drainit/test/harness/rows"
 )
 
@@ -234,6 +236,9 @@ func given(t *testing.T, config string) (is string, err error) {
 	if left, _ := filepath.Glob(filepath.Join(dir, "config.json?*")); failed != nil || left != nil {
 		t.Errorf("%v, and left over: %q", failed, left)
 	}
+	if mode := statOf(t, filepath.Join(dir, "config.json")).Mode; mode != unix.S_IFREG|0o600 {
+		t.Errorf("its mode has become %o", mode)
+	}
 	return string(text), err
 }
 
@@ -275,16 +280,27 @@ func TestOwnFile(t *testing.T) {
 	}
 }
 
+func statOf(t *testing.T, file string) (is unix.Stat_t) {
+	t.Helper()
+	if err := unix.Stat(file, &is); err != nil {
+		t.Fatal(err)
+	}
+	return is
+}
+
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	file, uid, gid := filepath.Join(dir, "file"), os.Getuid(), os.Getgid()
+	if uid == 0 {
+		uid, gid = 1234, 5678
+	}
 	if err := replace(file, []byte("long enough"), 0o646, uid, gid); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(file)
-	is, err2 := os.Stat(file)
-	if string(text) != "long enough" || err != nil || err2 != nil || is.Mode() != 0o646 {
-		t.Errorf("%q, %v, %v, %v", text, is, err, err2)
+	if is := statOf(t, file); string(text) != "long enough" || err != nil || is.Mode != unix.S_IFREG|0o646 ||
+		int(is.Uid) != uid || int(is.Gid) != gid {
+		t.Errorf("%q, %+v, %v", text, is, err)
 	}
 	folder := filepath.Join(dir, "folder")
 	if err := os.Mkdir(folder, 0o755); err != nil {
@@ -307,16 +323,15 @@ func TestInstall(t *testing.T) {
 	if err := Install(dir); err != nil {
 		t.Fatal(err)
 	}
-	is, err := os.Stat(dir + "/drainit")
 	for _, name := range []string{Name, DefaultName} {
 		if to, _ := os.Readlink(dir + "/" + name); to != "drainit" {
 			t.Errorf("%s leads to %q", name, to)
 		}
 	}
 	self, _ := os.Executable()
-	own, _ := os.Stat(self)
-	if err != nil || is.Mode() != 0o755 || is.Size() != own.Size() {
-		t.Errorf("%v, %v", is, err)
+	is := statOf(t, dir+"/drainit")
+	if is.Mode != unix.S_IFREG|0o755 || is.Size != statOf(t, self).Size || int(is.Uid) != os.Getuid() {
+		t.Errorf("%+v", is)
 	}
 	if err := Install(dir + "/none"); err == nil {
 		t.Error("into a folder that is not there")
@@ -334,8 +349,10 @@ func TestSay(t *testing.T) {
 	if err != nil || !regexp.MustCompile(want).Match(text) {
 		t.Errorf("%v: %s", err, text)
 	}
-	if (call{log: log + "/none"}).appendToLog("x") || (call{log: "/dev/full"}).appendToLog("x") {
-		t.Error("a log that takes no line has taken one")
+	for file, want := range map[string]bool{log: true, log + "/none": false, "/dev/full": false} {
+		if (call{log: file}).appendToLog("x") != want {
+			t.Errorf("%s takes a line: %v, want %v", file, !want, want)
+		}
 	}
 }
 
