@@ -64,7 +64,7 @@ func (c call) say(level string, err error) {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		_, _ = os.Stderr.WriteString(text + "\n") // no process may read it, and the container starts all the same
+		_, _ = os.Stderr.WriteString(text + "\n") // a container starts whether it is read or not
 	}()
 	logx.AwaitWritten(written, unix.Stderr)
 }
