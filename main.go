@@ -4,6 +4,9 @@
 //	drainit [flags] -- COMMAND [ARG...]
 //	drainit plan [flags] -- COMMAND [ARG...]
 //	drainit status | quiet | resume | stop [flags]
+//	drainit --install DIR
+//
+// Started by the name drainit-runtime it is an OCI runtime, which gives containers their drainit.
 //
 // Flags, signals and exit statuses are in --help, the manual page and README.md.
 package main
@@ -14,6 +17,7 @@ import (
 
 	"drainit/internal/cli"
 	_ "drainit/internal/needslinux"
+	"drainit/internal/ociruntime"
 	_ "drainit/internal/oneproc"
 	"drainit/internal/term"
 )
@@ -26,6 +30,9 @@ func init() {
 }
 
 func main() {
+	if ociruntime.Is(os.Args[0]) {
+		os.Exit(ociruntime.Run(os.Args, os.Environ(), cli.CheckGrace))
+	}
 	outcome := cli.Run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	if outcome.Interrupted {
 		term.EndByInterrupt()

@@ -18,7 +18,7 @@ _drainit() {
 			mapfile -t COMPREPLY < <(compgen -W '--force --wait --pid ' -- "$cur")
 			return ;;
 		1:plan) ;;
-		*:-t | *:--grace | *:--stop-delay | *:--second-stop | *:-r | *:--rewrite | *:-e | *:--remap-exit | *:--health-addr | *:--log-format | *:--stop-signal | *:--forward | *:-p | *:--parent-death-signal | *:--ready-port | *:--log-level | *:--during | *:--check | *:--within)
+		*:-t | *:--grace | *:--stop-delay | *:--second-stop | *:-r | *:--rewrite | *:-e | *:--remap-exit | *:--health-addr | *:--log-format | *:--stop-signal | *:--forward | *:-p | *:--parent-death-signal | *:--ready-port | *:--log-level | *:--install | *:--during | *:--check | *:--within)
 			[[ ${COMP_WORDS[i + 1]} == = ]] && ((i++))
 			((i++)) ;;
 		*:--) ((i++)); break ;;
@@ -47,10 +47,11 @@ _drainit() {
 	-p | --parent-death-signal) mapfile -t COMPREPLY < <(compgen -W 'TERM INT KILL' -- "$cur") ;;
 	--ready-port) mapfile -t COMPREPLY < <(compgen -W '' -- "$cur") ;;
 	--log-level) mapfile -t COMPREPLY < <(compgen -W 'error warn info debug' -- "$cur") ;;
+	--install) mapfile -t COMPREPLY < <(compgen -W '' -- "$cur") ;;
 	*)
 		case $cur in
 		-*)
-			mapfile -t COMPREPLY < <(compgen -W '--grace --stop-delay --second-stop --rewrite --group --remap-exit --forking --health-addr --log-format --verbose --stop-signal --forward --single-child --parent-death-signal --ready-port --log-level --warn-reaped --pause --subreaper --help --version ' -- "$cur"
+			mapfile -t COMPREPLY < <(compgen -W '--grace --stop-delay --second-stop --rewrite --group --remap-exit --forking --health-addr --log-format --verbose --stop-signal --forward --single-child --parent-death-signal --ready-port --log-level --warn-reaped --pause --subreaper --install --help --version ' -- "$cur"
 				[[ ${COMP_WORDS[1]} == plan ]] && compgen -W '--during --check --within --json ' -- "$cur") ;;
 		*) mapfile -t COMPREPLY < <(compgen -c -- "$cur"; ((COMP_CWORD == 1)) && compgen -W 'status quiet resume stop plan ' -- "$cur") ;;
 		esac ;;

@@ -1,7 +1,7 @@
 # fish completion of drainit. Made by: go test ./internal/cli -run TestCompletion -update
 set -l verbs status quiet resume stop 
-complete -c drainit -x -n "not __fish_seen_subcommand_from $verbs plan" -a '(__fish_complete_subcommand -- -t --grace --stop-delay --second-stop -r --rewrite -e --remap-exit --health-addr --log-format --stop-signal --forward -p --parent-death-signal --ready-port --log-level --during --check --within)'
-complete -c drainit -x -n "__fish_seen_subcommand_from plan" -a '(__fish_complete_subcommand --fcs-skip=2 -- -t --grace --stop-delay --second-stop -r --rewrite -e --remap-exit --health-addr --log-format --stop-signal --forward -p --parent-death-signal --ready-port --log-level --during --check --within)'
+complete -c drainit -x -n "not __fish_seen_subcommand_from $verbs plan" -a '(__fish_complete_subcommand -- -t --grace --stop-delay --second-stop -r --rewrite -e --remap-exit --health-addr --log-format --stop-signal --forward -p --parent-death-signal --ready-port --log-level --install --during --check --within)'
+complete -c drainit -x -n "__fish_seen_subcommand_from plan" -a '(__fish_complete_subcommand --fcs-skip=2 -- -t --grace --stop-delay --second-stop -r --rewrite -e --remap-exit --health-addr --log-format --stop-signal --forward -p --parent-death-signal --ready-port --log-level --install --during --check --within)'
 complete -c drainit -n __fish_is_first_token -a "$verbs plan"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s t -l grace -x -d "from the first stop signal to SIGKILL (default 35s)"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l stop-delay -x -d "be quiet this long before the worker is signalled"
@@ -22,6 +22,7 @@ complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l log-level -x 
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s w -l warn-reaped -d "no effect: tini has it"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s P -l pause -d "no COMMAND: reap until TERM or INT, as a pod's pause"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s s -l subreaper -d "no effect: drainit always adopts orphans"
+complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l install -x -d "no COMMAND: make DIR/drainit-runtime, for Kubernetes"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s h -l help -d "this page"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s V -l version -d "the version"
 complete -c drainit -n "__fish_seen_subcommand_from status" -l ready

@@ -18,6 +18,7 @@ import (
 
 	"drainit/internal/inspect"
 	"drainit/internal/logx"
+	"drainit/internal/ociruntime"
 	"drainit/internal/rehearse"
 	"drainit/internal/sigqueue"
 	"drainit/internal/spawn"
@@ -42,6 +43,10 @@ func Run(args, environ []string, stdout, stderr io.Writer) supervisor.Outcome {
 	case err != nil:
 	case o.version:
 		return supervisor.Outcome{Status: show(version(debug.ReadBuildInfo()), stdout, stderr)}
+	case o.install != "":
+		if err = ociruntime.Install(o.install); err == nil {
+			return supervisor.Outcome{}
+		}
 	case o.pause:
 		if err = supervisor.Pause(queue); err == nil {
 			return supervisor.Outcome{}

@@ -30,6 +30,7 @@ Others
   -w, --warn-reaped         no effect: tini has it
   -P, --pause               no COMMAND: reap until TERM or INT, as a pod's pause
   -s, --subreaper           no effect: drainit always adopts orphans
+      --install DIR         no COMMAND: make DIR/drainit-runtime, for Kubernetes
   -h, --help                this page
   -V, --version             the version
 Subcommands, for the drainit of this container, or the one with --pid N

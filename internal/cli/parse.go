@@ -26,6 +26,7 @@ type options struct {
 	level   zapcore.Level
 	version bool
 	pause   bool            // --pause: no worker is run, as by a pod's pause
+	install string          // --install: a folder; no worker is run
 	plan    *rehearse.Flags // nil: the worker is run for good
 }
 
@@ -88,6 +89,7 @@ func newFlags(o *options) *flags {
 	f.toggle(new(bool), "warn-reaped", "w")
 	f.toggle(&o.pause, "pause", "P")
 	f.toggle(&o.version, "version", "V")
+	f.Func("install", "", into(&o.install, parseFolder))
 	return f
 }
 
@@ -128,6 +130,8 @@ func parse(args, environ []string) (*options, error) {
 		return o, errors.New("-g, -c and --forward say which processes get a signal: give one of them")
 	case o.pause && o.plan != nil:
 		return o, errors.New("--pause runs no COMMAND, and plan rehearses the stop of one")
+	case o.install != "" && (o.plan != nil || o.pause || f.NArg() > 0):
+		return o, errors.New("--install runs no COMMAND: give a folder, and nothing after it")
 	case o.pause && f.NArg() > 0:
 		return o, fmt.Errorf("--pause runs no COMMAND, and was given %q", f.Arg(0))
 	}

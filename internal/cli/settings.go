@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -197,6 +198,9 @@ func duration(want string) func(string) (time.Duration, error) {
 	}
 }
 
+// CheckGrace returns why a value can't be that of --grace, nil if it can.
+func CheckGrace(value string) error { return defaults().settings()[0].set(value) }
+
 // milliseconds returns the end of a line that asks whether a number was meant as milliseconds. It returns ""
 // unless the value is a number without a unit that is more than an hour in seconds.
 func milliseconds(value string) string {
@@ -251,6 +255,13 @@ func (o *options) addRewrite(value string) error {
 		o.doubt(rule + " has no effect: drainit can't see " + name + ", or never passes it on")
 	}
 	return err
+}
+
+func parseFolder(value string) (string, error) {
+	if value == "" {
+		return "", errors.New("want a folder, such as /opt/drainit")
+	}
+	return value, nil
 }
 
 func parseBool(value string) (bool, error) {

@@ -208,7 +208,7 @@ func (p contents) addErrors(t *testing.T) {
 			}
 		}
 	}, "internal/cli", "internal/signals", "internal/health", "internal/spawn", "internal/inspect",
-		"internal/rehearse", "internal/logx", "supervisor")
+		"internal/rehearse", "internal/logx", "internal/ociruntime", "supervisor")
 }
 
 // formatOf is the text, or that of Sprintf.

@@ -25,11 +25,11 @@ var owned = []struct {
 		"reaper internal/term internal/spawn internal/rehearse"},
 	{regexp.MustCompile(`^(os\.(Open|OpenFile|Read(File|Dir)|L?[Ss]tat|Readlink)|` +
 		`unix\.(Open|Openat|Readlink|ReadDirent))$`),
-		"internal/proc internal/spawn internal/term"},
+		"internal/proc internal/spawn internal/term internal/ociruntime"},
 	{regexp.MustCompile(`^/proc/`), "internal/proc internal/spawn"}, // spawn writes its own oom_score_adj
 	{regexp.MustCompile(`^time\.(Now|Since|Until|Sleep|After)$`),
 		"supervisor reaper internal/health internal/inspect internal/journal internal/logx " +
-			"internal/proc internal/rehearse internal/sigqueue internal/term"},
+			"internal/ociruntime internal/proc internal/rehearse internal/sigqueue internal/term"},
 }
 
 // pure are the packages that tests walk whole: they do no I/O, and know of no other package but those named.

@@ -32,14 +32,17 @@ def walk(at, v):
         for i, x in enumerate(v): walk(f"{at}[{i}]", x)
     elif isinstance(v, list): leaves[at] = " ".join(map(str, v))
     else: leaves[at] = v if isinstance(v, str) and isinstance(yaml.safe_load(v), str) else json.dumps(v)
-walk("", yaml.safe_load(open(sys.argv[1])))
+walk("", list(yaml.safe_load_all(open(sys.argv[1])))[int(sys.argv[2])])
 json.dump(leaves, sys.stdout)`
 
 // readYAML reads a file with one document. The template of a pod is "pod", and its container "container".
-func readYAML(t *testing.T, path string) leaves {
+func readYAML(t *testing.T, path string) leaves { t.Helper(); return readDocument(t, path, 0) }
+
+// readDocument reads one of the documents of a file.
+func readDocument(t *testing.T, path string, number int) leaves {
 	t.Helper()
 	harness.Need(t, "python3")
-	out, err := exec.Command("python3", "-c", flatten, path).CombinedOutput()
+	out, err := exec.Command("python3", "-c", flatten, path, strconv.Itoa(number)).CombinedOutput()
 	if err != nil && bytes.Contains(out, []byte("No module named 'yaml'")) {
 		harness.Skip(t, "needs the Python module yaml")
 	}
@@ -56,7 +59,7 @@ func readYAML(t *testing.T, path string) leaves {
 // the worker was killed or not started, are the termination message.
 func TestManifestIsSound(t *testing.T) {
 	t.Parallel()
-	for _, file := range []string{"deployment.yaml", "job.yaml"} {
+	for _, file := range []string{"deployment.yaml", "job.yaml", "image-volume.yaml", "shared-volume.yaml"} {
 		got := readYAML(t, file)
 		grace := after(got["container.command"]+" --grace "+got["container.env[0].value"], "--grace")
 		need := seconds(t, after(got["container.lifecycle.preStop.exec.command"]+" --sleep 0s", "--sleep")) +

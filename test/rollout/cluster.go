@@ -31,14 +31,17 @@ func file(name string) string {
 
 // cluster is a Kubernetes of one node in a folder.
 type cluster struct {
-	dir  string
-	fail context.CancelCauseFunc // ends the run when a daemon has exited
+	dir       string
+	namespace string                  // of kubectl's calls
+	fail      context.CancelCauseFunc // ends the run when a daemon has exited
 }
 
-// up starts the daemons, and returns when the node is ready and has the image.
-func (c *cluster) up(ctx context.Context) error {
+// up starts the daemons, and returns when the node is ready and has the images. runtime is the node's default
+// one, and stanzas are those of others.
+func (c *cluster) up(ctx context.Context, runtime, stanzas string) error {
 	token := rand.Text()
-	fill := strings.NewReplacer("@DIR@", c.dir, "@IMAGE@", image, "@TOKEN@", token)
+	fill := strings.NewReplacer("@DIR@", c.dir, "@IMAGE@", image, "@TOKEN@", token, "@RUNTIME@", runtime,
+		"@STANZAS@", stanzas)
 	if err := c.configure(fill, token); err != nil {
 		return err
 	}
@@ -118,7 +121,8 @@ func (c *cluster) ctr(ctx context.Context, args ...string) *exec.Cmd {
 // kubectl is a command for the API server, and do runs one.
 func (c *cluster) kubectl(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "kubectl",
-		append([]string{"--kubeconfig", filepath.Join(c.dir, "kubeconfig")}, args...)...)
+		append([]string{"--kubeconfig", filepath.Join(c.dir, "kubeconfig"), "--namespace", c.namespace},
+			args...)...)
 }
 
 func (c *cluster) do(ctx context.Context, args ...string) error { return run(c.kubectl(ctx, args...)) }

@@ -15,16 +15,21 @@ import (
 type contender struct {
 	name    string
 	command []string // before the start script; nil for that of the README's manifest
+
+	// Of an image that is left as it is: see inject.go.
+	file      string // the manifest, in test/platform
+	class     string // the RuntimeClass
+	namespace string // "" for the default one
 }
 
 var contenders = []contender{
-	{"drainit", []string{"/drainit", "--grace", "20s", "--second-stop", "ignore", "--"}},
-	{"drainit-readme", nil},
-	{"tini", []string{"tini", "--"}},
-	{"tini-g", []string{"tini", "-g", "--"}},
-	{"dumb-init", []string{"dumb-init", "--"}},
-	{"catatonit", []string{"catatonit", "--"}},
-	{"none", []string{"/bin/sh"}},
+	{name: "drainit", command: []string{"/drainit", "--grace", "20s", "--second-stop", "ignore", "--"}},
+	{name: "drainit-readme"},
+	{name: "tini", command: []string{"tini", "--"}},
+	{name: "tini-g", command: []string{"tini", "-g", "--"}},
+	{name: "dumb-init", command: []string{"dumb-init", "--"}},
+	{name: "catatonit", command: []string{"catatonit", "--"}},
+	{name: "none", command: []string{"/bin/sh"}},
 }
 
 // mode is how the workers take jobs, and are started.
@@ -33,6 +38,7 @@ type mode struct {
 	atOnce int           // jobs that a worker does at a time
 	lease  time.Duration // after which interrupted jobs are given again, 0 for never
 	start  string        // the start script
+	image  []string      // the entrypoint of an image of its own
 }
 
 // starts are the start scripts: without exec, with it, and with a trap that does nothing and one that
@@ -48,13 +54,16 @@ var starts = map[string]string{
 const lease = 10 * time.Second
 
 var modes = []mode{
-	{"one", 1, 0, "/start.sh"}, {"four", 4, 0, "/start.sh"}, {"one-lease", 1, lease, "/start.sh"},
-	{"four-lease", 4, lease, "/start.sh"},
-	{"exec", 1, 0, "/exec.sh"}, {"trap", 1, 0, "/trap.sh"}, {"wait", 1, 0, "/wait.sh"},
+	{"one", 1, 0, "/start.sh", nil}, {"four", 4, 0, "/start.sh", nil},
+	{"one-lease", 1, lease, "/start.sh", nil}, {"four-lease", 4, lease, "/start.sh", nil},
+	{"exec", 1, 0, "/exec.sh", nil}, {"trap", 1, 0, "/trap.sh", nil}, {"wait", 1, 0, "/wait.sh", nil},
 }
 
 // manifest returns what a contender is tried with, and the patch that makes it a Deployment of this name.
 func manifest(c contender, m mode, name, dir string) (yaml, patch string, err error) {
+	if m.image != nil {
+		return injected(c, m, name, dir)
+	}
 	yaml, command := file("deployment.yaml"), ""
 	if c.command == nil {
 		page, err := os.ReadFile(harness.Repo("README.md"))
@@ -67,9 +76,13 @@ func manifest(c contender, m mode, name, dir string) (yaml, patch string, err er
 		if err != nil {
 			return "", "", err
 		}
-		command = "command: " + string(words)
+		command = "command: " + string(words) + "\n          "
 	}
-	fill := strings.NewReplacer("@NAME@", name, "@IMAGE@", image, "@COMMAND@", command, "@AT_ONCE@",
-		fmt.Sprint(m.atOnce), "@DIR@", dir, "@START@", m.start)
-	return yaml, fill.Replace(file("patch.yaml")), nil
+	return yaml, patchFor(m, image, name, dir, command+fmt.Sprintf("args: [%q]", m.start)), nil
+}
+
+// patchFor makes a manifest a Deployment of this name, with this command.
+func patchFor(m mode, image, name, dir, command string) string {
+	return strings.NewReplacer("@NAME@", name, "@IMAGE@", image, "@COMMAND@", command, "@AT_ONCE@",
+		fmt.Sprint(m.atOnce), "@DIR@", dir).Replace(file("patch.yaml"))
 }

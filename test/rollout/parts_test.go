@@ -78,14 +78,53 @@ func TestImage(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Dir(harness.DrainitBin)
 	harness.Must(t, writeImage(dir, "/bin/sh"))
-	unpack := "cd $0 && tar -xf image.tar && sha256sum <layer.tar && cat config.json manifest.json && " +
-		"echo && tar -tf layer.tar"
+	unpack := "cd $0 && tar -xf image.tar && sha256sum <base.tar && sha256sum <drainit.tar && " +
+		"cat localhost*.json manifest.json && echo && tar -tf base.tar && tar -tf drainit.tar"
 	text := harness.OutputOf(t, exec.Command("sh", "-c", unpack, dir))
-	digest, _, _ := strings.Cut(text, " ")
-	for _, want := range []string{`["sha256:` + digest + `"]`, `["` + image + `"]`, "\nbin/sh\n",
-		"\ndrainit\n", "\nworker.js\n", "\nstart.sh"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in the image:\n%s", want, text)
+	lines := strings.SplitN(text, "\n", 3)
+	base, drainit := strings.Fields(lines[0])[0], strings.Fields(lines[1])[0]
+	for want, times := range map[string]int{`["sha256:` + base + `"]`: len(images),
+		`["sha256:` + base + `","sha256:` + drainit + `"]`: 1, `["` + image + `"]`: 1,
+		`["localhost/tini:1"]`:                   1,
+		`"Entrypoint":["tini","--","/start.sh"]`: 1, "\nbin/sh\n": 1, "\nstart.sh\n": 1, "worker.js\n": 1} {
+		if got := strings.Count(text, want); got != times {
+			t.Errorf("%q is there %d times, want %d:\n%s", want, got, times, text)
+		}
+	}
+	if !strings.HasSuffix(text, "\ndrainit") {
+		t.Errorf("drainit is not in a layer of its own:\n%s", text)
+	}
+}
+
+// An image that is left as it is gets no command, unless a manifest must repeat its own.
+func TestManifestsOfImages(t *testing.T) {
+	t.Parallel()
+	for _, way := range ways {
+		yaml, patch, err := manifest(way, images[2], "n", "/d")
+		harness.Must(t, err)
+		if strings.Contains(patch, "@") || !strings.Contains(patch, "image: localhost/tini:1\n") {
+			t.Errorf("%s: %s", way.name, patch)
+		}
+		if got, want := strings.Contains(patch, "runtimeClassName: drainit\n"), way.class != ""; got != want {
+			t.Errorf("%s: a class is %v, want %v\n%s", way.name, got, want, patch)
+		}
+		repeats := strings.Contains(patch, `args: ["tini","--","/start.sh"]`+"\n")
+		if want := way.file != ""; repeats != want || strings.Contains(yaml, "command:") != want ||
+			strings.Contains(yaml, image) != want {
+			t.Errorf("%s: it has a command: %v, want %v\n%s\n%s", way.name, repeats, want, yaml, patch)
+		}
+	}
+}
+
+// The stanzas are those of the pages, and a second one for the default runtime.
+func TestStanzas(t *testing.T) {
+	t.Parallel()
+	got := onNode()
+	for want, times := range map[string]int{".runtimes.drainit]\n": 1, ".runtimes.drainit-default]\n": 1,
+		`BinaryName = "/opt/drainit/drainit-runtime"` + "\n": 1, "SystemdCgroup = false": 2,
+		`BinaryName = "/opt/drainit/drainit-runtime-default"` + "\n": 1} {
+		if n := strings.Count(got, want); n != times {
+			t.Errorf("%q is there %d times, want %d:\n%s", want, n, times, got)
 		}
 	}
 }

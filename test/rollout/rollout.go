@@ -30,6 +30,7 @@ import (
 // Settings are what a run is asked for. An init or a mode is tried if its name matches.
 type Settings struct {
 	Inits, Modes *regexp.Regexp
+	Inject       bool   // try ways to inject drainit, with images that are left as they are
 	Jobs         int    // at least so many for each init in each mode
 	Cache        string // the folder in which Kubernetes is kept
 }
@@ -111,8 +112,9 @@ func inNamespaces(ctx context.Context, dir, bin string) error {
 // tryAll starts the cluster, tries the inits, all at once in each mode, and prints the table.
 func (s Settings) tryAll(ctx context.Context, dir string) error {
 	ctx, fail := context.WithCancelCause(ctx)
-	c := &cluster{dir: dir, fail: fail}
-	if err := c.up(ctx); err != nil {
+	c := &cluster{dir: dir, namespace: "default", fail: fail}
+	modes, contenders, err := s.start(ctx, c)
+	if err != nil {
 		return err
 	}
 	report("the node is ready")
@@ -121,7 +123,7 @@ func (s Settings) tryAll(ctx context.Context, dir string) error {
 		if !s.Modes.MatchString(m.name) {
 			continue
 		}
-		tried, err := c.tryIn(ctx, m, s)
+		tried, err := c.tryIn(ctx, m, s, contenders)
 		if err != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}
@@ -129,4 +131,17 @@ func (s Settings) tryAll(ctx context.Context, dir string) error {
 	}
 	fmt.Print(table(rows))
 	return verdict(rows)
+}
+
+// start starts the cluster, and returns what is to be tried. Where drainit is to be injected, its node has
+// it.
+func (s Settings) start(ctx context.Context, c *cluster) ([]mode, []contender, error) {
+	if !s.Inject {
+		return modes, contenders, c.up(ctx, "runc", "")
+	}
+	if err := c.up(ctx, "drainit-default", onNode()); err != nil {
+		return nil, nil, err
+	}
+	able, err := waysHere(ctx)
+	return images, able, errors.Join(err, c.install(ctx))
 }

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,14 +140,16 @@ func exitCodes(lines string) string {
 }
 
 // tryIn tries all inits at once: their workers do nothing but wait.
-func (c *cluster) tryIn(ctx context.Context, m mode, s Settings) ([]row, error) {
-	chosen := slices.DeleteFunc(slices.Clone(contenders),
+func (c *cluster) tryIn(ctx context.Context, m mode, s Settings, all []contender) ([]row, error) {
+	chosen := slices.DeleteFunc(slices.Clone(all),
 		func(i contender) bool { return !s.Inits.MatchString(i.name) })
 	rows, failed := make([]row, len(chosen)), make([]error, len(chosen))
-	var all sync.WaitGroup
+	var trials sync.WaitGroup
 	for n, i := range chosen {
-		all.Go(func() { rows[n], failed[n] = c.try(ctx, i, m, s.Jobs) })
+		in := *c
+		in.namespace = cmp.Or(i.namespace, c.namespace)
+		trials.Go(func() { rows[n], failed[n] = in.try(ctx, i, m, s.Jobs) })
 	}
-	all.Wait()
+	trials.Wait()
 	return rows, errors.Join(failed...)
 }

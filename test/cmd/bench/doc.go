@@ -44,6 +44,9 @@
 // containers share. For each process below, drainit has the history of the stop and a snapshot: with 10,000
 // some 17 MB.
 //
+// Runtime. In the column of no init runc is called by itself, and in drainit's by way of drainit-runtime: a
+// call takes the start of another Go program longer, and a container's start that and drainit's own.
+//
 // # Tried without success
 //
 // For a signal's way:

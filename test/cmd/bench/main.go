@@ -56,7 +56,7 @@ func main() {
 	flag.IntVar(&p.ways, "ways", 20, "stop signals to each init, with each number of processes")
 	flag.BoolVar(&p.lenient, "lenient", false, "judge no aim: whether the bench runs is all that is asked")
 	flag.StringVar(&p.only, "only", "",
-		"take these measures alone: starts, running, ways, stops, drain, cramped, sizes")
+		"take these measures alone: starts, running, ways, stops, drain, cramped, runtime, sizes")
 	flag.StringVar(&p.beside, "beside", "", "another build of drainit to run beside this one")
 	flag.StringVar(&p.to, "to", "",
 		"write the table into this page (test/cmd/bench/results.md), in place of the one that is there")
@@ -107,7 +107,8 @@ func run(p plan) (err error) {
 	}{
 		{"starts", b.measureStarts}, {"running", b.measureRunning}, {"ways", b.measureWays},
 		{"stops", b.measureStops},
-		{"drain", b.measureDrains}, {"cramped", b.measureCramped}, {"sizes", b.measureSizes},
+		{"drain", b.measureDrains}, {"cramped", b.measureCramped},
+		{"runtime", b.measureRuntime}, {"sizes", b.measureSizes},
 	} {
 		if p.only != "" && !slices.Contains(strings.Split(p.only, ","), measure.what) {
 			continue

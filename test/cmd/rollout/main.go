@@ -47,6 +47,10 @@ func run() error {
 	flags.TextVar(s.Modes, "modes", every,
 		"try the modes whose names `match`: one or four jobs at a time, one-lease and four-lease that "+
 			"give interrupted ones again, and exec, trap and wait with other start scripts")
+	flags.BoolVar(&s.Inject, "inject", false,
+		"try ways to bring drainit into images that are left as they are: without, drainit-class and "+
+			"drainit-namespace as a runtime, drainit-shared-volume and drainit-image-volume by a manifest; "+
+			"the modes are their entrypoints: start, trap, tini, dumb-init and npm")
 	flags.IntVar(&s.Jobs, "jobs", 150, "jobs for each init in each mode, at least")
 	flags.StringVar(&s.Cache, "cache", filepath.Join(cache, "drainit-rollout"),
 		"the `folder` in which the built Kubernetes is kept")

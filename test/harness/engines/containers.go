@@ -152,8 +152,10 @@ var started atomic.Int64
 // returns, which is what PID 1 does.
 type RuncContainer struct {
 	*harness.Init
-	state string // runc's folder
-	id    string
+	Bundle  string
+	program string // runc, or a runtime above it
+	state   string // runc's folder
+	id      string
 }
 
 // anyUser is the user and group of every container here.
@@ -163,29 +165,57 @@ const anyUser = 65532
 // nothing in it but what is bound into it, a read-only root, a user that is not root, no capabilities, a
 // network of its own. /drainit, /worker and /busybox are in it. args are PID 1's.
 func StartRunc(t *testing.T, args []string, env ...string) RuncContainer {
-	harness.NeedRoot(t)
-	harness.Need(t, "runc")
-	busybox, dir := staticBusybox(t), t.TempDir()
-	c := RuncContainer{nil, filepath.Join(dir, "state"),
-		fmt.Sprintf("draintest-%d-%d", os.Getpid(), started.Add(1))}
-	harness.Must(t, os.MkdirAll(filepath.Join(dir, "bundle/rootfs"), 0o755))
-	// Registered first, so that it comes after the end of what runc has started.
-	t.Cleanup(func() { harness.OutputOf(t, c.runc("delete", "--force", c.id)) })
-	c.Init = harness.Run(t, harness.Launch{Cmd: func(marker string) *exec.Cmd {
-		command, err := json.Marshal(args)
-		variables, err2 := json.Marshal(append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", marker}, env...))
-		harness.Must(t, errors.Join(err, err2))
-		config := strings.NewReplacer("USER", fmt.Sprint(anyUser), "ARGS", string(command),
-			"ENV", string(variables), "DRAINIT", harness.DrainitBin, "WORKER", harness.WorkerBin,
-			"BUSYBOX", busybox, "CGROUP", "/"+c.id).Replace(runcConfig)
-		harness.WriteFile(t, filepath.Join(dir, "bundle/config.json"), config)
-		return c.runc("run", "--bundle", filepath.Join(dir, "bundle"), c.id)
-	}})
+	c := NewRunc(t, "runc", func(config string) string { return config }, args, env...)
+	c.Init = harness.Run(t, harness.Launch{Cmd: func(marker string) *exec.Cmd { return c.Run(marker) }})
 	return c
 }
 
+// NewRunc makes a container as StartRunc does, which is not created yet, for a runtime above runc. edit may
+// change its config.json.
+func NewRunc(t *testing.T, program string, edit func(config string) string, args []string,
+	env ...string) RuncContainer {
+	harness.NeedRoot(t)
+	harness.Need(t, "runc")
+	busybox, dir := staticBusybox(t), t.TempDir()
+	c := RuncContainer{&harness.Init{T: t}, filepath.Join(dir, "bundle"), program,
+		filepath.Join(dir, "state"), fmt.Sprintf("draintest-%d-%d", os.Getpid(), started.Add(1))}
+	harness.Must(t, os.MkdirAll(filepath.Join(c.Bundle, "rootfs"), 0o755))
+	// Registered first, so that it comes after the end of what runc has started.
+	t.Cleanup(func() { harness.OutputOf(t, c.Call("delete", "--force")) })
+	command, err := json.Marshal(args)
+	variables, err2 := json.Marshal(append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", "MARKER"}, env...))
+	harness.Must(t, errors.Join(err, err2))
+	config := strings.NewReplacer("USER", fmt.Sprint(anyUser), "ARGS", string(command),
+		"ENV", string(variables), "DRAINIT", harness.DrainitBin, "WORKER", harness.WorkerBin,
+		"BUSYBOX", busybox, "CGROUP", "/"+c.id).Replace(runcConfig)
+	harness.WriteFile(t, c.config(), edit(config))
+	return c
+}
+
+func (c RuncContainer) config() string { return filepath.Join(c.Bundle, "config.json") }
+
+// Run is a call that runs the container, with a marker in its environment.
+func (c RuncContainer) Run(marker string) *exec.Cmd { return c.making("run", marker) }
+
+// Create is one that creates it.
+func (c RuncContainer) Create() *exec.Cmd { return c.making("create", harness.NewMarker()) }
+
+func (c RuncContainer) making(command, marker string) *exec.Cmd {
+	config, err := os.ReadFile(c.config())
+	if err == nil {
+		err = os.WriteFile(c.config(), []byte(strings.Replace(string(config), "MARKER", marker, 1)), 0o644)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return c.Call(command, "--bundle", c.Bundle)
+}
+
+// Call is any call for the container: its id stands behind the words.
+func (c RuncContainer) Call(words ...string) *exec.Cmd { return c.runc(append(words, c.id)...) }
+
 func (c RuncContainer) runc(args ...string) *exec.Cmd {
-	return exec.Command("runc", append([]string{"--root", c.state}, args...)...)
+	return exec.Command(c.program, append([]string{"--root", c.state}, args...)...)
 }
 
 // runcConfig is a config.json of the OCI runtime specification. The mounts are the least that an image needs,

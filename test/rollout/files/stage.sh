@@ -7,6 +7,12 @@ mount -t proc proc /proc
 for dir in /run /var/lib /var/log; do mount -t tmpfs tmpfs $dir; done
 ip link set lo up
 
+# What is installed on a node: it is not installed on this machine.
+for dir in etc opt; do
+	mkdir -p /run/$dir/upper /run/$dir/work
+	mount -t overlay -o lowerdir=/$dir,upperdir=/run/$dir/upper,workdir=/run/$dir/work overlay /$dir
+done
+
 # The kernel's settings that a kubelet changes for the whole machine, unless they are so: it finds them so.
 while read -r name value; do
 	echo "$value" >"$ROLLOUT_FOLDER/${name##*/}"
