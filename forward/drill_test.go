@@ -244,7 +244,8 @@ func signal(t *testing.T, name string) unix.Signal {
 }
 
 var modesOf = map[string]Mode{
-	"": ModeAuto, "auto": ModeAuto, "group": ModeGroup, "worker": ModeWorker, "none": ModeNone}
+	"": ModeAuto, "auto": ModeAuto, "handlers": ModeHandlers,
+	"group": ModeGroup, "worker": ModeWorker, "none": ModeNone}
 
 var purposesOf = map[string]Purpose{"snapshot": Orphans, "last call": LastCall, "final call": FinalCall}
 

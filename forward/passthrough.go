@@ -61,7 +61,7 @@ func (s *step) planPassThrough(shown *proc.Snapshot) {
 	stops := signals.StopsByDefault(r.Signal)
 	switch worker := s.toWorker(r.Signal, shown); {
 	case s.gone && !s.daemonizes:
-	case stops || s.gone || r.Mode == ModeAuto:
+	case stops || s.gone || r.Mode <= ModeHandlers:
 		for _, root := range s.workers(shown) {
 			to, why := nearest(r, shown, root), "the first that handles it"
 			if len(to) == 0 && !stops {

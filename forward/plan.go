@@ -71,7 +71,7 @@ func (s *step) planStop(shown *proc.Snapshot) {
 		s.begin(shown)
 	case s.gone:
 		s.beginWithRoots(shown, "left by a worker that has daemonized")
-	case s.Mode == ModeAuto && shown != nil:
+	case s.Mode <= ModeHandlers && shown != nil:
 		s.beginWithRoots(shown, theWorker)
 	default:
 		d := s.toWorker(s.Signal, shown)

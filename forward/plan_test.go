@@ -73,7 +73,7 @@ func TestPlanOfEverySituation(t *testing.T) {
 
 // rows are the indexes of the rows for a situation, of which there must be one.
 func (s situation) rows(plans [][]string) (is []int) {
-	mode := []string{"auto", "group", "worker", "none"}[s.mode]
+	mode := []string{"auto", "handlers", "group", "worker", "none"}[s.mode]
 	snapshot := map[bool]string{true: "seen", false: "unseen"}[s.seen]
 	for i, row := range plans {
 		if among(row[0], s.purpose) && among(row[1], mode) && among(row[2], snapshot) &&

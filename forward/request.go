@@ -40,10 +40,11 @@ type Mode uint8
 
 // The modes of --forward.
 const (
-	ModeAuto   Mode = iota // the worker at the stop; else the first that handles it on each way down
-	ModeGroup              // the worker's process group
-	ModeWorker             // the worker alone
-	ModeNone               // no process gets the stop signal: the platform has sent it to each
+	ModeAuto     Mode = iota // the worker at the stop; else the first that handles it on each way down
+	ModeHandlers             // the same, but a worker without a handler is left alone: PID 1 would not get it
+	ModeGroup                // the worker's process group
+	ModeWorker               // the worker alone
+	ModeNone                 // no process gets the stop signal: the platform has sent it to each
 )
 
 // Request asks for the plan of a signal: which processes are to get it, at which step.

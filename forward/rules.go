@@ -58,6 +58,8 @@ func (s *step) decide(m *record) verdict {
 	v := verdict{isChild: m.PPID == s.self}
 	v.fate, v.why = s.decideInTime(m)
 	switch words := s.calls(m); {
+	case s.Mode == ModeHandlers && m == s.worker && m.On(s.signalFor(m)) == proc.Dies:
+		v.fate, v.why = spared, reason{words: "left alone: it has no handler, and as PID 1 would go on"}
 	case v.fate != due && words == "":
 	case s.isSpared(m):
 		v.fate, v.why = spared, reason{words: "left alone: it would send on more than the one signal"}

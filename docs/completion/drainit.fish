@@ -14,7 +14,7 @@ complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l health-addr -
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l log-format -x -a 'auto json text' -d "json, text, or auto: text on a terminal (default)"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s v -l verbose -d "log each signal, and why a process is not signalled"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l stop-signal -x -a 'QUIT HUP USR1 USR2 WINCH' -d "also begins the stop, as TERM and INT do; repeatable"
-complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l forward -x -a 'auto group worker none' -d "auto (default), group, worker: it alone, or none"
+complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l forward -x -a 'auto group worker none' -d "auto (default), handlers, group, worker or none"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s c -l single-child -d "--forward worker"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -s p -l parent-death-signal -x -a 'TERM INT KILL' -d "sent to drainit when its own parent dies"
 complete -c drainit -n "not __fish_seen_subcommand_from $verbs" -l ready-port -x -d "not ready until PORT on loopback accepts"

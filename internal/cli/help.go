@@ -22,7 +22,7 @@ const help = `drainit runs COMMAND as its worker and sees it through quiet, drai
   -v, --verbose             log each signal, and why a process is not signalled
 Others
       --stop-signal SIG     also begins the stop, as TERM and INT do; repeatable
-      --forward TO          auto (default), group, worker: it alone, or none
+      --forward TO          auto (default), handlers, group, worker or none
   -c, --single-child        --forward worker
   -p, --parent-death-signal SIG  sent to drainit when its own parent dies
       --ready-port PORT     not ready until PORT on loopback accepts

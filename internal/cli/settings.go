@@ -31,8 +31,8 @@ type setting struct {
 // settings returns the settings of o, in the order in which they are set. The grace period comes before the
 // stop delay, which must be shorter.
 func (o *options) settings() []setting {
-	mode := oneOf("auto group worker none",
-		forward.ModeAuto, forward.ModeGroup, forward.ModeWorker, forward.ModeNone)
+	mode := oneOf("auto handlers group worker none",
+		forward.ModeAuto, forward.ModeHandlers, forward.ModeGroup, forward.ModeWorker, forward.ModeNone)
 	level := oneOf("error warn warning info debug",
 		zapcore.ErrorLevel, zapcore.WarnLevel, zapcore.WarnLevel, zapcore.InfoLevel, zapcore.DebugLevel)
 	return []setting{

@@ -171,7 +171,9 @@ func (b bundle) changed(checkGrace func(string) error) ([]byte, error) {
 			`,"options":["bind","ro","nosuid","nodev","rprivate"]}`),
 	}
 	var env []string
-	for _, v := range [][2]string{{"DRAINIT_GRACE", grace}, {"DRAINIT_SECOND_STOP", "ignore"}} {
+	for _, v := range [][2]string{
+		{"DRAINIT_GRACE", grace}, {"DRAINIT_SECOND_STOP", "ignore"}, {"DRAINIT_FORWARD", "handlers"},
+	} {
 		if _, set := b.variable(v[0]); !set && v[1] != "" {
 			env = append(env, strconv.Quote(v[0]+"="+v[1]))
 		}

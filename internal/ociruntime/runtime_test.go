@@ -129,7 +129,8 @@ const (
 	theMount = `{"destination":"/drainit","type":"bind","source":"/opt/drainit/drainit",` +
 		`"options":["bind","ro","nosuid","nodev","rprivate"]}`
 	theCommand = `"/drainit","--",`
-	theEnv     = `"DRAINIT_SECOND_STOP=ignore"`
+	theEnv     = `"DRAINIT_SECOND_STOP=ignore",` + leaves
+	leaves     = `"DRAINIT_FORWARD=handlers"`
 )
 
 func anyGrace(string) error { return nil }
@@ -187,7 +188,8 @@ func TestChanged(t *testing.T) {
 			` "args" : [ "a<" ] } , "z" : 1e400 } `: {theMount, theEnv},
 		`{"process":{"env":["A"],"args":["a"]},"mounts":[1]}`: {
 			"," + theMount, "," + theEnv},
-		`{"process":{"args":["a"],"env":["DRAINIT_SECOND_STOP=force"]},"mounts":[]}`: {theMount},
+		`{"process":{"args":["a"],"env":["DRAINIT_SECOND_STOP=force"]},"mounts":[]}`: {
+			theMount, "," + leaves},
 	} {
 		is, err := bundle{"/b", parsed(t, was), "/opt/drainit/drainit"}.changed(anyGrace)
 		if err != nil {
@@ -382,7 +384,7 @@ func TestFind(t *testing.T) {
 
 func TestOwnVariablesAreKept(t *testing.T) {
 	const was = `{"annotations":{"io.kubernetes.pod.terminationGracePeriod":"30"},"process":{"args":["a"],` +
-		`"env":["DRAINIT_GRACE=5s","DRAINIT_SECOND_STOP="]},"mounts":[]}`
+		`"env":["DRAINIT_GRACE=5s","DRAINIT_SECOND_STOP=","DRAINIT_FORWARD=auto"]},"mounts":[]}`
 	is, err := bundle{"/b", parsed(t, was), "/opt/drainit/drainit"}.changed(anyGrace)
 	if err != nil {
 		t.Error(err)
@@ -471,6 +473,9 @@ func added(spec map[string]any) {
 	}
 	if !isSet("DRAINIT_SECOND_STOP") {
 		env = append(env, "DRAINIT_SECOND_STOP=ignore")
+	}
+	if !isSet("DRAINIT_FORWARD") {
+		env = append(env, "DRAINIT_FORWARD=handlers")
 	}
 	if len(env) > 0 {
 		process["env"] = env
