@@ -20,11 +20,9 @@ type Reach uint8
 const (
 	Unknown   Reach = iota // it may signal any process
 	NoProcess              // no other process
-	OwnChild               // the one process that it has started
 	Forks                  // each process that it has forked, of its own program
 	Children               // each process that it has started
 	Group                  // a process group: its own, or that of a child
-	Tree                   // each process below it
 )
 
 // OnlyChildren reports whether a program is known to signal no process but its own children, if any.
@@ -67,7 +65,7 @@ const allSignals, goSignals signals.Set = 0x7ffbfeff, 0x7fc1feff
 //   - what has neither signs nor a package: task, which is anybody's name.
 var commands = []command{
 	// npm 6: npm-lifecycle/index.js; npm 7 to 11: @npmcli/run-script/lib/signal-manager.js
-	{"node", "npm|npx|npm/|npm ", OwnChild, OwnChild, launcher, 0},
+	{"node", "npm|npx|npm/|npm ", Children, Children, launcher, 0},
 	// yarn 1.22: lib/cli.js; yarn 3 and 4: @yarnpkg/shell/sources/pipe.ts
 	{"node", "yarn|yarnpkg|yarn/", Children, NoProcess, launcher, 0},
 	// pnpm 7 to 10: @pnpm/npm-lifecycle; pnpm 12 is a program whose child leads a group
@@ -84,7 +82,7 @@ var commands = []command{
 	// npm-run-all 4.1 and npm-run-all2 9.0 have no handler but Node's, which ends them
 	{"node", "npm-run-all|run-p|run-s|npm-run-all/|npm-run-all2/", NoProcess, NoProcess, 0, 0},
 	// cross-env 10.1: dist/index.js; dotenv-cli 11.0: cli.js; env-cmd 11.0: dist/signal-termination.js
-	{"node", "cross-env|dotenv|env-cmd|cross-env/|dotenv-cli/|env-cmd/", OwnChild, OwnChild, 0, 0},
+	{"node", "cross-env|dotenv|env-cmd|cross-env/|dotenv-cli/|env-cmd/", Children, Children, 0, 0},
 	// pm2 7.0: lib/binaries/CLI.js; its daemon has another title
 	{"node", "pm2 start", NoProcess, NoProcess, 0, 0},
 	// foreman 3.0 of Node: lib/proc.js; foreman 0.87 of Ruby: lib/foreman/engine.rb, kill_children
@@ -104,21 +102,21 @@ var commands = []command{
 	{"python", "supervisord|honcho", Group, Group, 0, 0},
 	// runit 2.1.2: src/runsvdir.c, which at HUP alone signals each runsv; src/runsv.c
 	{"", "runsvdir", NoProcess, NoProcess, bears, 0x16001},
-	{"", "runsv", OwnChild, OwnChild, 0, 0x14000},
+	{"", "runsv", Children, Children, 0, 0x14000},
 	// s6 2.11: src/supervision/s6-svscan.c, s6-supervise.c
 	{"", "s6-svscan", Children, Children, 0, 0x28017a27},
-	{"", "s6-supervise", OwnChild, Group, 0, 0x15007},
+	{"", "s6-supervise", Children, Group, 0, 0x15007},
 	// util-linux 2.38: login-utils/su-common.c, term-utils/script.c. With a terminal of theirs, whose end
 	// sends the group HUP, they block ALRM.
 	{"", "runuser|su|script", Group, Group, 0, allSignals},
-	{"", "runuser|su", OwnChild, OwnChild, 0, allSignals &^ 0x2000},
+	{"", "runuser|su", Children, Children, 0, allSignals &^ 0x2000},
 	// strace 6.1: src/strace.c, cleanup
-	{"", "strace", OwnChild, OwnChild, 0, 0x7007},
+	{"", "strace", Children, Children, 0, 0x7007},
 	// coreutils 9.1: src/timeout.c
-	{"", "timeout --foreground", OwnChild, OwnChild, 0, 0x12001},
+	{"", "timeout --foreground", Children, Children, 0, 0x12001},
 	{"", "timeout", Group, Group, spreads, 0x12001},
 	// dumb-init 1.2.5: dumb-init.c
-	{"", "dumb-init -c|dumb-init --single-child", OwnChild, OwnChild, 0, allSignals},
+	{"", "dumb-init -c|dumb-init --single-child", Children, Children, 0, allSignals},
 	{"", "dumb-init -r|dumb-init --rewrite", Unknown, Unknown, 0, allSignals},
 	{"", "dumb-init", Group, Group, spreads, allSignals},
 	// tsx 4.23: dist/cli.mjs; nx 23.1: dist/bin/nx.js
@@ -168,12 +166,11 @@ func Spreads(p *proc.Process) bool { return commandOf(p).traits&spreads != 0 }
 // It is a launcher, or it is known to pass INT to its own children, one of which takes TERM itself, or is a
 // shell without a trap, which waits for its command.
 func TakesTERM(s *proc.Snapshot, p *proc.Process) bool {
-	reach := Signals(p, unix.SIGINT)
-	passes := reach == OwnChild || reach == Children
 	takesTERM := func(child *proc.Process) bool {
 		return Of(child) == Shell && !MayTrap(child) || TakesTERM(s, child)
 	}
-	return LauncherName(p) != "" || passes && slices.ContainsFunc(s.Children(p.PID), takesTERM)
+	return LauncherName(p) != "" ||
+		Signals(p, unix.SIGINT) == Children && slices.ContainsFunc(s.Children(p.PID), takesTERM)
 }
 
 // commandOf returns the row of the table commands for a process's program, the zero command if there is none.

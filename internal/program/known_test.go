@@ -27,7 +27,7 @@ var handlers = map[string]signals.Set{
 // runtime runs, and by no name alone.
 func TestSignals(t *testing.T) {
 	reaches := map[string]Reach{
-		"NoProcess": NoProcess, "OwnChild": OwnChild, "Children": Children, "Group": Group,
+		"NoProcess": NoProcess, "Forks": Forks, "Children": Children, "Group": Group,
 	}
 	for _, row := range rows.Read(t, "testdata/signals.tsv", 5) {
 		exe, args, hup := row[0], row[1], Unknown
@@ -48,7 +48,7 @@ func TestSignals(t *testing.T) {
 		}
 	}
 	for r, want := range map[Reach]bool{
-		Unknown: false, NoProcess: true, OwnChild: true, Children: true, Group: false, Tree: false} {
+		Unknown: false, NoProcess: true, Forks: true, Children: true, Group: false} {
 		if got := r.OnlyChildren(); got != want {
 			t.Errorf("%v signals its children alone: %t", r, got)
 		}
@@ -92,7 +92,7 @@ func TestSignsOfOneThatBlocksAll(t *testing.T) {
 	p := proc.Process{Handled: 0x12007,
 		Details: proc.Details{Exe: "timeout", Args: strings.Fields("timeout --foreground 9 app"),
 			Blocked: allSignals}}
-	if got := Signals(&p, unix.SIGTERM); got != OwnChild {
+	if got := Signals(&p, unix.SIGTERM); got != Children {
 		t.Errorf("%v", got)
 	}
 }

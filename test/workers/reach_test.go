@@ -119,9 +119,7 @@ func reachIn(trace, self string, children []string) program.Reach {
 		case to == "0" || to[0] == '-':
 			does = max(does, program.Group)
 		case !slices.Contains(children, to):
-			does = max(does, program.Tree)
-		case len(children) == 1:
-			does = max(does, program.OwnChild)
+			does = max(does, program.Group+1)
 		default:
 			does = max(does, program.Children)
 		}
