@@ -1,19 +1,20 @@
 package systems
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"drainit/test/harness"
+	"drainit/test/harness/rows"
 )
 
-var update = flag.Bool("update", false, "write what was counted into testdata/sums.json and docs/systems.md")
+var update = flag.Bool("update", false, "write what was counted into testdata/sums.tsv and docs/systems.md")
 
 // counts are what came of the jobs that workers had in hand when they were asked to stop.
 type counts struct {
@@ -23,24 +24,29 @@ type counts struct {
 	Interrupted int // neither
 	Twice       int // done, and done again, or still with the broker
 	After       int // begun after the request, beside those in hand
+	Hung        int // stops that the init did not come to the end of
+}
+
+func (c *counts) fields() []*int {
+	return []*int{&c.Stops, &c.Jobs, &c.Once, &c.Back, &c.Interrupted, &c.Twice, &c.After, &c.Hung}
 }
 
 func (c *counts) add(o counts) {
-	c.Stops += o.Stops
-	c.Jobs += o.Jobs
-	c.Once += o.Once
-	c.Back += o.Back
-	c.Interrupted += o.Interrupted
-	c.Twice += o.Twice
-	c.After += o.After
+	for i, n := range c.fields() {
+		*n += *o.fields()[i]
+	}
 }
 
 // count asks the broker which jobs are left, and compares it with the record.
 func (s *scene) count(t *testing.T) counts {
 	t.Helper()
-	left := s.ask(t, "list") // a line for each: its name, and "back" where the system says so
+	s.clients.Wait()
+	left := "" // a line for each: its name, and "back" where the system says so
+	if !s.isServer() {
+		left = s.ask(t, "list")
+	}
 	before, after, _ := strings.Cut(s.recorded(t), "stop\n")
-	c := counts{Stops: 1, After: strings.Count(after, "begin ")}
+	c := counts{Stops: 1, After: strings.Count(after, "begin "), Hung: s.hung}
 	for _, m := range regexp.MustCompile(`(?m)^begin (.*)`).FindAllStringSubmatch(before, -1) {
 		job := m[1]
 		has := func(text, line string) bool {
@@ -76,6 +82,9 @@ func (s *scene) wantKept(t *testing.T, c counts) {
 	if s.isTwice {
 		want.Once, want.Twice = 0, c.Jobs
 	}
+	if s.isLost {
+		want.Once, want.Interrupted = 0, c.Jobs
+	}
 	if c != want {
 		t.Errorf("%+v, want %+v", c, want)
 	}
@@ -83,15 +92,11 @@ func (s *scene) wantKept(t *testing.T, c counts) {
 }
 
 // sums are by a system's name and an init's.
-type sums map[string]map[string]counts
+type sums map[[2]string]counts
 
 func (s sums) add(name, init string, c counts) {
-	if s[name] == nil {
-		s[name] = make(map[string]counts)
-	}
-	sum := s[name][init]
-	sum.add(c)
-	s[name][init] = sum
+	c.add(s[[2]string{name, init}])
+	s[[2]string{name, init}] = c
 }
 
 // counted are those of this run.
@@ -101,25 +106,46 @@ var counted = struct {
 }{sums: make(sums)}
 
 // sumsFile has those of the last run of each system.
-const sumsFile = "testdata/sums.json"
+const sumsFile = "testdata/sums.tsv"
 
-func readSums(t *testing.T) (s sums) {
+func readSums(t *testing.T) sums {
 	t.Helper()
-	harness.Must(t, json.Unmarshal([]byte(harness.TextOf(t, sumsFile)), &s))
+	s := make(sums)
+	for _, row := range rows.Read(t, sumsFile, 10) {
+		var c counts
+		for i, n := range c.fields() {
+			*n = harness.Number(t, row[2+i])
+		}
+		s.add(row[0], row[1], c)
+	}
 	return s
+}
+
+func (s sums) write(t *testing.T) {
+	text := "# What came of all that a system had in hand, in its last run. This writes it:\n" +
+		"# go test ./test/systems -systems all -servers all -timeout 3h -update\n\n" +
+		"#name\tinit\tstops\tin hand\tdone once\tgiven back\tinterrupted\tdone twice\tbegun after\thung\n"
+	for _, y := range slices.Concat(systems, servers, besides, avoided) {
+		for _, init := range inits {
+			text += y.name + "\t" + init
+			c := s[[2]string{y.name, init}]
+			for _, n := range c.fields() {
+				text += fmt.Sprint("\t", *n)
+			}
+			text += "\n"
+		}
+	}
+	harness.WriteFile(t, sumsFile, text)
 }
 
 // writeSums writes what this run has counted, in place of what an earlier one has of the same systems.
 func writeSums(t *testing.T) {
-	if !*update || *chosen == "" {
+	if !*update || inCI() {
 		return
 	}
 	s := readSums(t)
 	maps.Copy(s, counted.sums)
-	text, err := json.Marshal(s)
-	harness.Must(t, err)
-	lines := strings.ReplaceAll(string(text), "}},", "}},\n") // one for each system
-	harness.WriteFile(t, sumsFile, lines+"\n")
+	s.write(t)
 	page := harness.TextOf(t, pageFile())
 	for _, table := range s.tables() {
 		head, _, _ := strings.Cut(table, "\n")
@@ -131,23 +157,43 @@ func writeSums(t *testing.T) {
 
 func pageFile() string { return harness.Repo("docs", "systems.md") }
 
-// tables are the sums of each init, what was interrupted of each system's jobs, and what was not done once
-// with a server beside the worker.
-func (s sums) tables() (tables [3]string) {
-	tables[0] = "| | stops | jobs in hand | done once | given back | interrupted | done twice | " +
-		"begun after the stop |\n" + rule(8)
+// tables are the sums of each init, of the jobs and of the requests, and what was not done once with a server
+// beside the worker, and in what is to be avoided.
+func (s sums) tables() [4]string {
+	notOnce := func(c counts) int { return c.Interrupted + c.Twice }
+	return [4]string{
+		s.of(systems, "stops", "jobs in hand", "done once", "given back", "interrupted", "done twice",
+			"begun after the stop", "hung"),
+		s.of(servers, "stops", "requests in hand", "answered", "", "interrupted", "", "", "hung"),
+		s.table("jobs interrupted or done twice", besides, notOnce),
+		s.table("jobs or requests interrupted", avoided, notOnce),
+	}
+}
+
+// of has a row for each init, and a column for each count that has a name.
+func (s sums) of(rows []system, names ...string) string {
+	table, columns := "| ", 1
+	for _, name := range names {
+		if name != "" {
+			table += "| " + name + " "
+			columns++
+		}
+	}
+	table += "|\n" + rule(columns)
 	for _, init := range inits {
 		var c counts
-		for _, y := range systems {
-			c.add(s[y.name][init])
+		for _, y := range rows {
+			c.add(s[[2]string{y.name, init}])
 		}
-		tables[0] += fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %d |\n",
-			init, c.Stops, c.Jobs, c.Once, c.Back, c.Interrupted, c.Twice, c.After)
+		table += "| " + init
+		for i, n := range c.fields() {
+			if names[i] != "" {
+				table += fmt.Sprint(" | ", *n)
+			}
+		}
+		table += " |\n"
 	}
-	tables[1] = s.table("jobs interrupted", systems, func(c counts) int { return c.Interrupted })
-	notOnce := func(c counts) int { return c.Interrupted + c.Twice }
-	tables[2] = s.table("jobs interrupted or done twice", besides, notOnce)
-	return tables
+	return table
 }
 
 // table has a row for each system, and a column for each init: so many of the jobs.
@@ -156,7 +202,7 @@ func (s sums) table(head string, rows []system, of func(c counts) int) string {
 	for _, y := range rows {
 		table += "| " + y.name
 		for _, init := range inits {
-			c := s[y.name][init]
+			c := s[[2]string{y.name, init}]
 			table += fmt.Sprintf(" | %d/%d", of(c), c.Jobs)
 		}
 		table += " |\n"
@@ -166,23 +212,26 @@ func (s sums) table(head string, rows []system, of func(c counts) int) string {
 
 func rule(columns int) string { return "|" + strings.Repeat("---|", columns) + "\n" }
 
-// docs/systems.md has the sums, a row for each system, and no more than 1,500 words beside the sums.
+// docs/systems.md has the sums, a row for each system and server, and beside them no more than 1,650 words.
 func TestPageHasEachSystem(t *testing.T) {
 	page := harness.TextOf(t, pageFile())
 	for _, table := range readSums(t).tables() {
 		if !strings.Contains(page, table) {
-			t.Errorf("docs/systems.md lacks what was counted (-systems all -update writes it):\n%s", table)
+			t.Errorf("docs/systems.md lacks what was counted (-update writes it):\n%s", table)
 		}
 		page = strings.Replace(page, table, "", 1)
 	}
-	_, rows, _ := strings.Cut(page, "\n## The systems\n")
-	for _, y := range systems {
-		name := regexp.MustCompile(`(,| \().*`).ReplaceAllString(y.name, "")
-		if !strings.Contains(rows, "\n| "+name+" | ") {
-			t.Errorf("docs/systems.md has no row for %s", name)
+	for heading, all := range map[string][]system{"The systems": systems, "The servers": servers} {
+		_, rows, _ := strings.Cut(page, "\n## "+heading+"\n")
+		rows, _, _ = strings.Cut(rows, "\n## ")
+		for _, y := range all {
+			name := regexp.MustCompile(`(,| \().*`).ReplaceAllString(y.name, "")
+			if !strings.Contains(rows, "\n| "+name+" | ") {
+				t.Errorf("docs/systems.md has no row for %s", name)
+			}
 		}
 	}
-	if n := len(strings.Fields(page)); n > 1500 {
+	if n := len(strings.Fields(page)); n > 1650 {
 		t.Errorf("docs/systems.md has %d words", n)
 	}
 }

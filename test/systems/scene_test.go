@@ -28,6 +28,7 @@ var forms = []form{
 var runners = map[string]form{
 	"":            {"make", "Makefile", "run:\n\t$WORK\n", "make run"},
 	"npm start":   {"npm", "package.json", `{"scripts": {"start": "$WORK"}}`, "npm start"},
+	"pnpm start":  {"pnpm", "package.json", `{"scripts": {"start": "$WORK"}}`, "pnpm start"},
 	"bundle exec": {name: "bundle", command: "bundle exec $WORK"},
 }
 
@@ -38,6 +39,8 @@ type scene struct {
 	command []string
 	env     []string
 	init    *harness.Init
+	clients sync.WaitGroup // those that wait for an answer
+	hung    int            // 1 if the init has not come to its end
 }
 
 var scenes atomic.Int64
@@ -53,7 +56,7 @@ func (r trial) newScene(t *testing.T, address string) *scene {
 	linked := os.Symlink(harness.Repo("test/node/node_modules"), filepath.Join(dir, "node_modules"))
 	harness.Must(t, errors.Join(copied, linked))
 	s := &scene{trial: r, dir: dir, env: []string{
-		"BROKER_URL=" + address,
+		"BROKER_URL=" + address, "PORT=" + address, // of a server
 		fmt.Sprintf("QUEUE=queue%d", scenes.Add(1)),
 		fmt.Sprintf("LIMIT=%.0f", r.limit.Seconds()),
 		"RECORD=" + filepath.Join(dir, "record"),
@@ -67,6 +70,8 @@ func (r trial) newScene(t *testing.T, address string) *scene {
 		s.env = append(s.env, "PROGRAM="+buildWorker(t, r.goes))
 	}
 	s.note("")
+	// Servers that root starts write to it as another user.
+	harness.Must(t, errors.Join(os.Chmod(dir, 0o777), os.Chmod(filepath.Join(dir, "record"), 0o666)))
 	s.env = append(s.env, "WORK="+s.fill(r.work))
 	if r.file != "" {
 		harness.WriteFile(t, filepath.Join(dir, r.file), s.fill(r.text))

@@ -3,10 +3,13 @@ package systems
 import (
 	"flag"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,9 +18,14 @@ import (
 	"drainit/test/harness"
 )
 
-// chosen are the systems that run, with a long job and under the other inits too.
-var chosen = flag.String("systems", "",
-	"run the systems whose names match `pattern` (all: each), under the other inits too, not CI's")
+// What runs by these has a long job too, and the other inits.
+var (
+	chosenSystems = flag.String("systems", "",
+		"run the job systems whose names match `pattern` (all: each), under the other inits too, not CI's")
+	chosenServers = flag.String("servers", "", "run the servers whose names match `pattern`, likewise")
+)
+
+func inCI() bool { return *chosenSystems+*chosenServers == "" }
 
 // inits are the columns of the sums.
 var inits = []string{"drainit", "tini -s", "tini -g", "dumb-init"}
@@ -41,7 +49,7 @@ func (y system) trials() (all []trial) {
 		long.limit = 8 * time.Second
 	}
 	for _, init := range inits {
-		if init != "drainit" && *chosen == "" {
+		if init != "drainit" && inCI() {
 			continue
 		}
 		if y.start.name != "" {
@@ -51,7 +59,7 @@ func (y system) trials() (all []trial) {
 		for _, f := range append(slices.Clone(forms), runners[y.runner]) {
 			all = append(all, trial{y, f, init, job, limit, false})
 		}
-		if *chosen != "" {
+		if !inCI() {
 			long.init = init
 			all = append(all, long)
 		}
@@ -73,12 +81,12 @@ func (r trial) String() string {
 // TestSystems stops each worker by TERM in each start, with a job in each of its slots. Under drainit each of
 // them is done once, or given back by the system itself, and none starts after the stop:
 //
-//	go test ./test/systems -systems all -timeout 3h -update
+//	go test ./test/systems -systems all -servers all -timeout 3h -update
 func TestSystems(t *testing.T) {
 	harness.Full(t)
 	t.Cleanup(func() { writeSums(t) })
-	for _, y := range slices.Concat(systems, besides) {
-		if !isChosen(y.name, y.inCI) {
+	for _, y := range slices.Concat(systems, besides, servers, avoided) {
+		if !y.isChosen() {
 			continue
 		}
 		t.Run(y.name, func(t *testing.T) {
@@ -95,20 +103,36 @@ func TestSystems(t *testing.T) {
 	}
 }
 
-// isChosen reports whether what has a name runs: without -systems what CI has.
-func isChosen(name string, inCI bool) bool {
-	if *chosen == "" {
-		return inCI
+// isChosen reports whether a system runs. Of those that take turns CI has four, by the number of commits.
+func (y system) isChosen() bool {
+	if inCI() {
+		taking := slices.DeleteFunc(slices.Concat(systems, servers), func(o system) bool { return !o.turns })
+		place := slices.IndexFunc(taking, func(o system) bool { return o.name == y.name })
+		return y.inCI || y.turns && place%(len(taking)/4) == commits()%(len(taking)/4)
 	}
-	return *chosen == "all" || regexp.MustCompile(*chosen).MatchString(name)
+	pattern := *chosenSystems
+	if y.isServer() {
+		pattern = *chosenServers
+	}
+	return pattern == "all" || pattern != "" && regexp.MustCompile(pattern).MatchString(y.name)
 }
+
+// commits is how many there are, 0 in an archive.
+var commits = sync.OnceValue(func() int {
+	out, _ := exec.Command("git", "-C", harness.Repo(), "rev-list", "--count", "HEAD").Output()
+	n, _ := strconv.Atoi(strings.TrimSpace(string(out)))
+	return n
+})
 
 // need skips a system of which this machine lacks something.
 func (y system) need(t *testing.T) {
 	t.Helper()
 	harness.Need(t, "make", "bash")
-	if y.runner == "npm start" {
+	if strings.HasSuffix(y.runner, "npm start") {
 		harness.NeedNodePackages(t)
+	}
+	if y.isServer() {
+		harness.NeedRoot(t) // some serve as another user
 	}
 	needPackages(t, y.needs)
 }
@@ -155,20 +179,29 @@ func (s *scene) launch(t *testing.T) {
 	t.Helper()
 	words := []string{"add"}
 	for n := range s.slots + 2 { // two wait
-		words = append(words, fmt.Sprintf("j%d:%.0f", n, s.job.Seconds()))
+		words = append(words, s.named(n))
 	}
-	s.ask(t, words...)
+	if !s.isServer() {
+		s.ask(t, words...)
+	}
 	l := harness.Launch{Dir: s.dir, Env: s.env}
 	grace := max(s.job, s.limit) + 10*time.Second
-	l.Args = harness.Line([]string{"-v", "--grace", grace.String()}, s.command...)
+	flags := append([]string{"-v", "--grace", grace.String()}, strings.Fields(s.system.stop)...)
+	l.Args = harness.Line(flags, s.command...)
 	if s.trial.init != "drainit" {
 		words := strings.Fields(s.trial.init)
 		l.Bin, l.Args = words[0], harness.Line(words[1:], s.command...)
 	}
 	s.init = harness.Run(t, l)
+	if s.isServer() {
+		s.request(t)
+	}
 	s.await(t, "begin ")
 	s.init.WaitAtRest(500 * time.Millisecond) // some never rest
 }
+
+// named is a job with its time, of the worker's or of a request.
+func (s *scene) named(n int) string { return fmt.Sprintf("j%d:%.0f", n, s.job.Seconds()) }
 
 // await waits until that has come to a job in each slot.
 func (s *scene) await(t *testing.T, what string) {
@@ -188,14 +221,23 @@ func (s *scene) stop(t *testing.T) {
 		s.await(t, "done ")
 		s.init.WaitAtRest(2 * time.Second) // one that is not quiet begins the next
 	}
-	s.init.Signal(unix.SIGTERM)
+	s.init.Signal(s.stopSignal())
 	if s.trial.init == "drainit" {
 		s.init.Wait()
 	}
 	select {
 	case <-s.init.Done:
 	case <-time.After(s.job + 15*time.Second):
-		t.Log("it hangs")
+		s.hung = 1
 	}
 	s.init.End()
+}
+
+// stopSignal is TERM, which drainit may rewrite, or the one by which an image of the server says how it is
+// stopped (STOPSIGNAL).
+func (s *scene) stopSignal() unix.Signal {
+	if s.system.stop == "" || s.trial.init == "drainit" && strings.HasPrefix(s.system.stop, "--rewrite") {
+		return unix.SIGTERM
+	}
+	return unix.SignalNum("SIG" + s.system.stop[strings.LastIndexAny(s.system.stop, " :")+1:])
 }

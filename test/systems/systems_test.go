@@ -28,26 +28,49 @@ type system struct {
 	limited bool   // it gives jobs back when its LIMIT is over
 	quiets  bool   // it takes no new job after TSTP
 	inCI    bool
-	start   form // its only one, if it has a name
-	isTwice bool // its jobs are done twice, below drainit too
+	turns   bool   // CI has some of these, at another commit others
+	stop    string // the flags by which drainit sends another signal than TERM
+	start   form   // its only one, if it has a name
+	isTwice bool   // its jobs are done twice, below drainit too
+	isLost  bool   // they are interrupted, below drainit too
 }
+
+// isServer is of what answers requests: its jobs are these, and it needs no broker but its port.
+func (y system) isServer() bool { return y.client == "" }
 
 // brokers are by their names in the file of the systems.
 var brokers = map[string]broker{
 	"beanstalkd": beanstalkd, "faktory": faktory, "gearman": gearman, "kafka": kafka, "nats": nats,
-	"none": none, "postgres": postgres, "rabbitmq": rabbitmq, "redis": redis, "temporal": temporal,
+	"mongodb": mongodb, "none": none, "port": atFreePort, "postgres": postgres, "rabbitmq": rabbitmq,
+	"redis": redis, "temporal": temporal,
 }
 
-// systems are the rows of docs/systems.md, in its order.
-var systems = readSystems()
+// The rows of docs/systems.md, in its order.
+var (
+	systems = readSystems("systems")
+	servers = readSystems("servers")
+	avoided = onlyByRunner(readSystems("avoided"))
+)
 
-func readSystems() (all []system) {
-	for _, row := range rows.Read(rows.AtStart{}, "testdata/systems.tsv", 10) {
+func readSystems(file string) (all []system) {
+	for _, row := range rows.Read(rows.AtStart{}, "testdata/"+file+".tsv", 11) {
 		slots, _ := strconv.Atoi(row[5])
 		is := func(word string) bool { return strings.Contains(row[9], word) }
 		all = append(all, system{name: row[0], files: row[1], goes: row[2], needs: row[3],
 			broker: brokers[row[4]], slots: slots, work: row[6], client: row[7], runner: row[8],
-			limited: is("limited"), quiets: is("quiets"), inCI: is("inCI")})
+			limited: is("limited"), quiets: is("quiets"), inCI: is("inCI"), turns: is("turns"),
+			isTwice: is("twice"), isLost: is("lost"), stop: row[10]})
+	}
+	return all
+}
+
+// onlyByRunner is for what is started by its runner alone, or as the command itself.
+func onlyByRunner(all []system) []system {
+	for i, y := range all {
+		all[i].start = forms[0]
+		if y.runner != "" {
+			all[i].start = runners[y.runner]
+		}
 	}
 	return all
 }

@@ -1,22 +1,8 @@
 <?php
 require 'PhpAmqpLib/autoload.php';
+require 'job.php';
 
 use PhpAmqpLib\Connection\AMQPStreamConnection;
-
-function record($what, $job)
-{
-    file_put_contents(getenv('RECORD'), "$what $job\n", FILE_APPEND);
-}
-
-function run($job, $seconds)
-{
-    record('begin', $job);
-    $end = microtime(true) + $seconds;
-    while (($left = $end - microtime(true)) > 0) {
-        usleep((int) ($left * 1e6)); // a signal ends it early
-    }
-    record('done', $job);
-}
 
 $stopping = false;
 pcntl_async_signals(true);

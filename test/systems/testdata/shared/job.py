@@ -1,6 +1,6 @@
 """The job of the Python workers, and the record of what happened to it."""
 import os
-import time
+from time import sleep
 
 
 def record(what, job):
@@ -10,7 +10,7 @@ def record(what, job):
 
 def run(job, seconds):
     record("begin", job)
-    time.sleep(float(seconds))
+    sleep(float(seconds))
     record("done", job)
 
 

@@ -1,0 +1,4 @@
+'use strict';
+const server = require('./serve').listen();
+
+process.on('SIGINT', () => server.close(() => process.exit()));
