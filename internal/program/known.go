@@ -70,7 +70,7 @@ var commands = []command{
 	{"node", "yarn|yarnpkg|yarn/", Children, NoProcess, launcher, 0},
 	// pnpm 7 to 10: @pnpm/npm-lifecycle; pnpm 12 is a program whose child leads a group
 	{"node", "pnpm|pnpx|pnpm/", Children, Children, launcher, 0},
-	{"", "pnpm|pnpx", Group, Group, 0, 0x4443},
+	{"", "pnpm|pnpx", Group, Group, spreads, 0x4443},
 	// composer 2.5: Util/ProcessExecutor.php
 	{"php", "composer|composer.phar", NoProcess, NoProcess, launcher, 0},
 	// make 4.3: src/commands.c, fatal_error_signal
