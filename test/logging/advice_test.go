@@ -20,10 +20,9 @@ type advised struct {
 // What a line advises helps, if it is followed: the signal begins the drain, or the worker works on until
 // TERM comes; and the line comes no more.
 func TestAdviceHelpsIfItIsFollowed(t *testing.T) {
-	drainer, python := harness.Tree("a[TERM=7]"), []string{"/usr/bin/python3", "-c", `import signal, sys, time
-def drain(*_): print("a got TERM", flush=True); sys.exit(7)
-signal.signal(signal.SIGTERM, drain); print("ready a", flush=True)
-while True: time.sleep(60)`}
+	drainer, node := harness.Tree("a[TERM=7]"), []string{"node", "-e", `
+		process.on("SIGTERM", () => { console.log("a got TERM"); process.exit(7); });
+		console.log("ready a"); setInterval(() => {}, 60000);`}
 	meant := func(sig string) string {
 		return `begins the stop.*--stop-signal ` + sig + ` --rewrite ` + sig + `:TERM; if not: --rewrite ` +
 			sig + `:0`
@@ -43,13 +42,13 @@ while True: time.sleep(60)`}
 			`$| = 1; print "ready a\n"; sleep 60 while 1`}, unix.SIGHUP,
 			`died of SIGHUP, which drainit forwarded.*if not: --rewrite HUP:0`, []string{"--rewrite=HUP:0"},
 			"works on"},
-		"INT to Python that handles it": {python, unix.SIGINT, `died of SIGINT at once.*--rewrite INT:TERM"`,
+		"INT to Node that handles TERM": {node, unix.SIGINT, `died of SIGINT at once.*--rewrite INT:TERM"`,
 			[]string{"--rewrite=INT:TERM"}, "drains"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if tt.worker[0] == python[0] {
-				harness.Need(t, "python3")
+			if tt.worker[0] == node[0] {
+				harness.Need(t, "node")
 			}
 			run := func(flags ...string) *harness.Init {
 				p := harness.Run(t, harness.Launch{Args: harness.Line(flags, tt.worker...)})

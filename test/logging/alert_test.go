@@ -44,12 +44,12 @@ func TestAlertOfThePage(t *testing.T) {
 		{`sleep 1 & echo ready; wait; exit 0`, 0, 0},
 		{`trap "" TERM` + waits, syscall.SIGKILL, -1},
 	} {
-		command, grace := []string{"sh", "-c", life.script}, "--grace=300ms"
+		command, grace := []string{"sh", "-c", life.script}, "--grace=10s"
 		if first, _, _ := strings.Cut(life.script, " "); first == "perl" || first == "/no/such/file" {
 			command = strings.Fields(life.script)
 		}
-		if life.script == late || life.stop == syscall.SIGKILL {
-			grace = "--grace=10s"
+		if life.status == 137 {
+			grace = "--grace=300ms"
 		}
 		p := harness.Run(t, harness.Launch{NoPID1: life.stop != syscall.SIGKILL,
 			Args: append([]string{grace, "--"}, command...)})

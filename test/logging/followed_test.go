@@ -65,9 +65,6 @@ func (a followed) run(t *testing.T, command, flags, ends string) (p *harness.Ini
 		job = "worker listen -drain 3s -exit 7"
 	}
 	command = regexp.MustCompile(`\bJ\b`).ReplaceAllString(command, job)
-	if a.stop == "QUIT" {
-		flags += " --stop-signal QUIT"
-	}
 	p = warned{"": command, "flags": flags}.launch(t)
 	p.WaitOut(`^ready`)
 	harness.WaitUntil(t, "the worker has started", func() bool { return p.FirstChild() != 0 })
