@@ -99,11 +99,11 @@ func (h *History) sleptThrough(m, up *record) bool {
 	return up.lastRun < m.lastUntouched
 }
 
-// turn is for how long the stop signal of a process is left to another, living process: for ticks from since
+// span is for how long the stop signal of a process is left to another, living process: for ticks from since
 // on. If ticks is 0, it is left for as long as the other process lives.
-type turn struct{ since, ticks uint64 }
+type span struct{ since, ticks uint64 }
 
-func (t turn) end() uint64 { return t.since + t.ticks }
+func (s span) end() uint64 { return s.since + s.ticks }
 
 // expected returns the nearest living process above m that may yet signal m (up, nil for none), and for how
 // long m is left to up. A process above m that acts upon the signal, or that is about to end, is expected to
@@ -111,7 +111,7 @@ func (t turn) end() uint64 { return t.since + t.ticks }
 // signalled m so far. Two kinds of process above m then have a bounded time alone: a shell that may wait for
 // m, and a process that is no longer above m, since one between the two has gone. Wrong if up needs longer: m
 // gets two signals.
-func (s *step) expected(m *record, isBounded bool) (up *record, its turn) {
+func (s *step) expected(m *record, isBounded bool) (up *record, its span) {
 	var orphan *record // the one that is m, or above m
 	for below := m; below.parent != nil; below = up {
 		up = below.parent
@@ -126,26 +126,26 @@ func (s *step) expected(m *record, isBounded bool) (up *record, its turn) {
 		case orphan != nil && s.living[up.PID] == up && !reaches(s.reach(up), up, below, m):
 			continue
 		}
-		its = s.turnOf(up, below, orphan)
+		its = s.spanOf(up, below, orphan)
 		if !isBounded || its.ticks == 0 || s.now < its.end() {
 			return up, its
 		}
 	}
-	return nil, turn{}
+	return nil, span{}
 }
 
-// turnOf returns for how long a process is left to up, which lives above it, to be signalled by up. orphan is
+// spanOf returns for how long a process is left to up, which lives above it, to be signalled by up. orphan is
 // the one that is the process, or is above it and below up, nil if all of these still have their parents.
 // below is the process on that way that up has started. A living manager of an orphan has a second or,
 // between two steps, five. A shell that may wait for a child in its foreground has a second.
-func (s *step) turnOf(up, below, orphan *record) turn {
+func (s *step) spanOf(up, below, orphan *record) span {
 	isPausing := isPause(up.Call) || s.sleeps(up)
 	if orphan == nil {
 		if !up.hasTrap() || s.hasStarted(up) || isPausing || !s.mayBeForeground(up, below) {
-			return turn{}
+			return span{}
 		}
 		since := max(up.sent.tick+aSecond/2, up.asleepSince) // it has slept for half of the time then
-		return turn{since - aSecond/2, waitingTime}
+		return span{since - aSecond/2, waitingTime}
 	}
 	came := orphan.cameAt()
 	end := came + steppingTime
@@ -159,7 +159,7 @@ func (s *step) turnOf(up, below, orphan *record) turn {
 	if s.now < end && end > came+waitingTime {
 		s.lookAgain(s.now + aSecond/2) // it may be polling
 	}
-	return turn{came, end - came}
+	return span{came, end - came}
 }
 
 // isPause reports whether a process that sleeps in a call sleeps between two steps.

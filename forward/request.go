@@ -8,6 +8,14 @@
 //   - a process below one that ignores the signal or still has it pending
 //   - the child that a dash or busybox waits for in wait4(2)
 //
+// Its files, in the order in which they are read:
+//   - request.go: what comes in, and what a delivery is; plan.go: the steps of a stop
+//   - rules.go: the questions about each process; calls.go and spared.go: what overrides the answers
+//   - relation.go: what one process may have done to another; foreground.go: what a shell waits for
+//   - evidence.go: the conclusions of both; record.go and history.go: the facts that these rest on
+//   - signal.go: which signal is sent; ledger.go: who was sent what; successor.go; unsignalled.go
+//   - passthrough.go: quiet, resume and all other signals; foresee.go: a stop that is only played
+//
 // It owns every choice of recipients, and the history that the choices of a stop depend on. It must never
 // do I/O, send a signal, read a clock or write a line. So tests can walk it whole, without a process.
 package forward
