@@ -54,7 +54,7 @@ func TestDockerStopAsThePageShowsIt(t *testing.T) {
 	}
 }
 
-// The step for a CI of docs/operations.md, as it stands there but for the image and its command: it
+// The step for a CI of docs/ci.md, as it stands there but for the image and its command: it
 // passes where the job is kept, and fails, with the reason, where the worker dies of the signal.
 func TestStepOfTheCI(t *testing.T) {
 	t.Parallel()
@@ -64,8 +64,8 @@ func TestStepOfTheCI(t *testing.T) {
 		r.Copy("/drainit", harness.DrainitBin)
 		r.Text("/worker.sh", "#!/bin/sh\ntrap 'sleep 1; exit 0' TERM\nwhile :; do sleep 3; done\n")
 	})
-	step := strings.TrimSpace(harness.PageBlock(t, harness.Repo("docs", "operations.md"),
-		"A stop in CI", "sh"))
+	step := strings.TrimSpace(harness.PageBlock(t, harness.Repo("docs", "ci.md"),
+		"The recipe", "sh"))
 	for command, want := range map[string]string{
 		"/worker.sh": `\Aa stop by SIGTERM: [^\n]*\n(?s:.*)\nsignals arrive: the stop took \d\.\ds\n\z`,
 		"sleep 1000": `\Aa stop by SIGTERM: [^\n]*\n(?s:.*)\nloses work: the stop took \d\.\ds\n- ` +
