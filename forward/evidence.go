@@ -9,8 +9,8 @@ import (
 )
 
 // The conclusions of this file are what the rules rest on. Each is a claim about a process. After "Wrong if"
-// stands what would make the claim false. A fact that is not known counts as "may". docs/architecture.md has
-// the tests that try each claim.
+// stands what would make the claim false. A fact that is not known counts as "may".
+// testdata/claims.tsv has the tests that try each claim, and testdata/guesses.tsv what is a guess.
 
 // evidence is what the snapshots of a stop have shown of a process.
 type evidence struct {
