@@ -18,7 +18,8 @@ func TestPagesLinkToWhatIsThere(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("pages: %q, %v", pages, err)
 	}
-	for _, page := range append(pages, harness.Repo("README.md")) {
+	for _, page := range append(pages, harness.Repo("README.md"), harness.Repo(".ci/README.md"),
+		harness.Repo("forward/testdata/limits.md"), harness.Repo("test/workers/testdata/documents.md")) {
 		for _, link := range regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`).
 			FindAllStringSubmatch(regexp.MustCompile("`[^`\n]*`").
 				ReplaceAllString(harness.TextOf(t, page), ""), -1) {
