@@ -73,13 +73,13 @@ func TestDockerBuildsTheImagesOfThePage(t *testing.T) {
 	d.ImportImage(t, "drainit", nil, func(r *engines.Rootfs) { r.Copy("/drainit", harness.DrainitBin) })
 	for section, worker := range map[string]string{
 		"Node": "worker.js", "Python": "worker.py", "Java": "Worker.java", "PHP": "worker.php",
-		"Ruby": "worker.rb",
+		"Ruby": "worker.rb", "Shell": "worker.sh",
 	} {
 		t.Run(section, func(t *testing.T) {
 			t.Parallel()
 			language, tag := strings.ToLower(section), "page-"+strings.ToLower(section)
-			if section == "Node" {
-				language = "js"
+			if section == "Node" || section == "Shell" {
+				language = strings.TrimPrefix(filepath.Ext(worker), ".")
 			}
 			dockerfile := harness.PageBlock(t, page, section, "Dockerfile")
 			file := filepath.Join(t.TempDir(), worker)
@@ -106,7 +106,7 @@ func TestDockerBuildsTheImagesOfThePage(t *testing.T) {
 				})
 			c := d.Run(t, tag, harness.Words("--volume /usr:/usr:ro --volume /etc:/etc:ro"))
 			c.WaitOut(`^working`)
-			c.Do("stop", "--time", "45")
+			c.Do("stop", "--time", "40")
 			c.WantExit(0)
 			wantLast(c.Init, "drained")
 		})
