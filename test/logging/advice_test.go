@@ -1,6 +1,7 @@
 package logging
 
 import (
+	"regexp"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -112,5 +113,49 @@ func TestJobWithoutAHandlerIsKept(t *testing.T) {
 		p.WantExit(want)
 		p.WantLogged(`perl\[\d+\] ignores SIGTERM and works on`, map[int]int{0: 1}[want])
 		p.WantCount("done", map[int]int{0: 1}[want])
+	}
+}
+
+// A CI runner sends INT at a cancel, and TERM 7.5 s later. With the flags of its row in docs/platforms.md a
+// worker in Node that handles TERM alone drains to its end. Without the rewrite its runtime ends it at INT, and
+// without the other flag the second signal kills it.
+func TestCIRunnersCancel(t *testing.T) {
+	harness.Need(t, "node")
+	row := regexp.MustCompile("(?m)^\\| GitHub Actions, .*`(--rewrite INT:TERM) (--second-stop ignore) --grace 9s`")
+	flags := row.FindStringSubmatch(harness.TextOf(t, harness.Repo("docs", "platforms.md")))
+	if flags == nil {
+		t.Fatal("docs/platforms.md has no such row")
+	}
+	for name, tt := range map[string]struct {
+		without string
+		status  int
+	}{"as the page says": {"", 7}, "no rewrite": {flags[1], 130}, "no ignore": {flags[2], 137}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := []string{harness.LongGrace}
+			for _, flag := range flags[1:] {
+				if flag != tt.without {
+					args = append(args, harness.Words(flag)...)
+				}
+			}
+			p := harness.Run(t, harness.Launch{Args: append(args, "--", "node", "-e", `
+				process.on('SIGTERM', () => console.log('got SIGTERM'));
+				process.on('SIGUSR2', () => { console.log('drained'); process.exit(7); });
+				setInterval(() => {}, 1000);
+				console.log('ready');`)})
+			p.WaitOut(`^ready`)
+			p.Signal(unix.SIGINT)
+			if tt.status != 130 {
+				p.WaitOut(`got SIGTERM`)
+				p.WaitErr(`draining, 1 process left`) // 5 s later: TERM is another request
+				p.Signal(unix.SIGTERM)
+			}
+			if tt.status == 7 {
+				p.WaitErr(`SIGTERM again: ignored`)
+				p.Signal(unix.SIGUSR2)
+			}
+			p.WantExit(tt.status)
+			p.WantCount("got SIGTERM", map[int]int{7: 1, 137: 1}[tt.status])
+		})
 	}
 }
