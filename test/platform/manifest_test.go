@@ -55,15 +55,30 @@ func readDocument(t *testing.T, path string, number int) leaves {
 	return l
 }
 
-// The platform waits 10 s longer than the grace period and the hook. The last lines of the log, which say why
-// the worker was killed or not started, are the termination message.
+// limitFor is the shortest limit of a platform, in seconds, for a grace period: that and a tenth of the
+// limit, 1 s at least and 5 s at most (docs/start.md).
+func limitFor(grace int) int {
+	limit := grace + 1
+	for 10*limit < 10*grace+min(max(limit, 10), 50) {
+		limit++
+	}
+	return limit
+}
+
+// The platform waits for the hook, and as docs/start.md says for the grace period. The last lines of the log,
+// which say why the worker was killed or not started, are the termination message.
 func TestManifestIsSound(t *testing.T) {
 	t.Parallel()
+	for grace, limit := range map[int]int{9: 10, 18: 20, 27: 30, 65: 70, 80: 85} {
+		if limitFor(grace) != limit {
+			t.Errorf("a grace period of %d s has a limit of %d s", grace, limitFor(grace))
+		}
+	}
 	for _, file := range []string{"deployment.yaml", "job.yaml", "image-volume.yaml", "shared-volume.yaml"} {
 		got := readYAML(t, file)
 		grace := after(got["container.command"]+" --grace "+got["container.env[0].value"], "--grace")
 		need := seconds(t, after(got["container.lifecycle.preStop.exec.command"]+" --sleep 0s", "--sleep")) +
-			seconds(t, grace) + 10
+			limitFor(seconds(t, grace))
 		if have, err := strconv.Atoi(got["pod.terminationGracePeriodSeconds"]); err != nil || have < need {
 			t.Errorf("%s: terminationGracePeriodSeconds %d, want at least %d", file, have, need)
 		}
@@ -85,6 +100,26 @@ func seconds(t *testing.T, text string) int {
 	d, err := time.ParseDuration(text)
 	harness.Must(t, err)
 	return int(d.Seconds())
+}
+
+// The Deployment of docs/start.md is whole, and asks for the class of runtime.yaml.
+func TestManifestOfTheFirstPage(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "start.yaml")
+	harness.WriteFile(t, path, harness.PageBlock(t, harness.Repo("docs", "start.md"), "Two examples", "yaml"))
+	got, class := readYAML(t, path), readDocument(t, "runtime.yaml", 0)
+	for path, want := range map[string]string{"kind": "Deployment",
+		"pod.runtimeClassName":                  class["metadata.name"],
+		"pod.terminationGracePeriodSeconds":     strconv.Itoa(limitFor(65)),
+		"spec.template.metadata.labels.app":     got["spec.selector.matchLabels.app"],
+		"container.command":                     "celery -A app worker",
+		"container.lifecycle.preStop.exec":      "",
+		"container.env[0].value":                "",
+		"spec.template.spec.containers[1].name": ""} {
+		if got[path] != want {
+			t.Errorf("%s is %q, want %q", path, got[path], want)
+		}
+	}
 }
 
 // What the README has to copy ends as the file does that the tests run.

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,6 +96,7 @@ func (m manager) systemctl(args ...string) *exec.Cmd {
 // unit is the service of worker.service under a name of its own, and what it lives through.
 type unit struct {
 	name    string
+	text    string   // in place of that of worker.service
 	script  string   // of its start script; WORKER is `worker listen`
 	changes []string // lines for [Service]
 	// a command of systemctl's, a signal to the main process alone, or the wait for lines of the log
@@ -119,7 +121,11 @@ func units(t *testing.T) (all []*unit) {
 			u.logged = append(u.logged, strings.Replace(row[2], "KILLS", harness.KillLine, 1))
 		}
 	}
-	return all
+	// The example of docs/start.md, with the worker of docs/images.md.
+	return append(all, &unit{name: "page", steps: "stop", end: "inactive success",
+		text:   harness.PageBlock(t, harness.Repo("docs", "start.md"), "Two examples", "ini"),
+		script: harness.PageBlock(t, harness.Repo("docs", "images.md"), "Shell", "sh"),
+		logged: []string{"1 what still runs after 1m5s", "1 ^drained$"}})
 }
 
 // write copies the unit into a manager's folder. Only what this machine does not have is another:
@@ -129,19 +135,20 @@ func (u *unit) write(t *testing.T, dir string) {
 	log := filepath.Join(dir, u.name+".log")
 	script := strings.ReplaceAll(u.script, "WORKER", harness.WorkerBin+" listen")
 	start := harness.WriteProgram(t, dir, u.name+".sh", 0o755, "#!/bin/sh\n"+script+"\n")
-	writeUnit(t, filepath.Join(dir, "units"), u.name, append([]string{
+	writeUnit(t, filepath.Join(dir, "units"), u.name, u.text, append([]string{
 		"[Service]", "User=", "WorkingDirectory=" + dir,
 		"ExecStart=", "ExecStart=" + harness.DrainitBin + " -- " + start,
 		"StandardOutput=append:" + log, "StandardError=append:" + log,
 	}, u.changes...))
 }
 
-// writeUnit copies worker.service into a folder of units, and changes some lines of it as an
-// administrator would.
-func writeUnit(t *testing.T, dir, name string, lines []string) {
+// writeUnit copies worker.service, or another text, into a folder of units, and changes some lines of it as
+// an administrator would.
+func writeUnit(t *testing.T, dir, name, text string, lines []string) {
 	t.Helper()
 	harness.Must(t, os.MkdirAll(filepath.Join(dir, name+".service.d"), 0o755))
-	harness.WriteFile(t, filepath.Join(dir, name+".service"), harness.TextOf(t, "worker.service"))
+	harness.WriteFile(t, filepath.Join(dir, name+".service"), cmp.Or(text,
+		harness.TextOf(t, "worker.service")))
 	harness.WriteFile(t, filepath.Join(dir, name+".service.d", "here.conf"), strings.Join(lines, "\n")+"\n")
 }
 
@@ -168,7 +175,7 @@ func (u *unit) live(t *testing.T, m manager) {
 	}
 	ask("start")
 	group := "/" + filepath.Base(m.dir) + "/app.slice/" + u.name + ".service"
-	for step := range strings.SplitSeq("1 ^ready, "+u.steps, ", ") {
+	for step := range strings.SplitSeq(`1 ^(ready|working)\b, `+u.steps, ", ") {
 		switch {
 		case strings.Contains(step, " "):
 			harness.WaitUntil(t, step, func() bool { return matches(step) })
@@ -206,7 +213,7 @@ func TestUnitIsSound(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "systemd-analyze")
 	dir := t.TempDir()
-	writeUnit(t, dir, "worker", []string{"[Service]", "ExecStart=", "ExecStart=" + harness.DrainitBin +
+	writeUnit(t, dir, "worker", "", []string{"[Service]", "ExecStart=", "ExecStart=" + harness.DrainitBin +
 		" -- /opt/worker/start.sh"})
 	verify := exec.Command("systemd-analyze", "verify", "--man=no", "--recursive-errors=no",
 		filepath.Join(dir, "worker.service"))
@@ -220,7 +227,7 @@ func TestUnitIsSound(t *testing.T) {
 		service[line[1]] = line[2]
 	}
 	grace, found := strings.CutPrefix(service["Environment"], "DRAINIT_GRACE=")
-	if stop := seconds(t, service["TimeoutStopSec"]+"s"); !found || stop < seconds(t, grace)+10 {
+	if stop := seconds(t, service["TimeoutStopSec"]+"s"); !found || stop < limitFor(seconds(t, grace)) {
 		t.Errorf("TimeoutStopSec=%d, the grace period is %q", stop, grace)
 	}
 }
