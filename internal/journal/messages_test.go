@@ -42,7 +42,8 @@ func TestPageOfMessages(t *testing.T) {
 		t.Errorf("%d messages: the code is not understood any longer", len(p))
 	}
 	var made strings.Builder
-	funcs := template.FuncMap{"line": p.line, "reason": p.reason, "error": p.error, "clear": p.clear}
+	funcs := template.FuncMap{"line": p.line, "calm": p.calm, "reason": p.reason, "error": p.error,
+		"clear": p.clear}
 	tmpl, err := template.New("messages.md.tmpl").Funcs(funcs).ParseFiles("testdata/messages.md.tmpl")
 	if err == nil {
 		err = tmpl.Execute(&made, nil)
@@ -117,6 +118,19 @@ func (p contents) line(names, when, do string) (row string, err error) {
 	words := cmp.Or(strings.Join(texts, "<br>"), "the error alone")
 	return "| `" + event + "` | " + strings.Join(levels, "<br>") + " | " + words + " | " + when +
 		" | " + do + " |", nil
+}
+
+// calm are lines that ask nothing of the reader, and have no row.
+func (p contents) calm(names string) (list string, err error) {
+	var all []string
+	for _, name := range strings.Fields(names) {
+		m, err := p.take(name)
+		if err != nil {
+			return "", err
+		}
+		all = append(all, "`"+m.event+"` (`"+shown(m.text)+"`)")
+	}
+	return strings.Join(all, ", "), nil
 }
 
 func (p contents) reason(reason, means string) (row string, err error) {

@@ -18,8 +18,12 @@ func TestPagesLinkToWhatIsThere(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("pages: %q, %v", pages, err)
 	}
-	for _, page := range append(pages, harness.Repo("README.md"), harness.Repo(".ci/README.md"),
-		harness.Repo("forward/testdata/limits.md"), harness.Repo("test/workers/testdata/documents.md")) {
+	for _, beside := range []string{"README.md", ".ci/README.md", "test/README.md",
+		"forward/testdata/limits.md", "test/workers/testdata/documents.md",
+		"test/workers/testdata/late.md"} {
+		pages = append(pages, harness.Repo(beside))
+	}
+	for _, page := range pages {
 		for _, link := range regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`).
 			FindAllStringSubmatch(regexp.MustCompile("`[^`\n]*`").
 				ReplaceAllString(harness.TextOf(t, page), ""), -1) {
@@ -46,4 +50,14 @@ func anchors(page string) (all []string) {
 		all = append(all, "#"+strings.ReplaceAll(name, " ", "-"))
 	}
 	return all
+}
+
+// The error that docs/messages.md shows is drainit's.
+func TestErrorOfThePageIsDrainits(t *testing.T) {
+	line := harness.RunToEnd(t, harness.Launch{Args: []string{"--grace", "25x", "--", "true"}}).Err
+	said := strings.TrimSuffix(strings.TrimPrefix(line, "drainit: "), "\n")
+	if page := harness.TextOf(t, harness.Repo("docs", "messages.md")); said == "" ||
+		!strings.Contains(page, "`"+said+"`") {
+		t.Errorf("not on the page: %q", said)
+	}
 }

@@ -28,19 +28,22 @@ const (
 
 // The tables, each with a file beside this one: a line for each way, a column for each init and condition.
 var (
-	starts = table{file: "testdata/starts.tsv", page: "../../docs/verification.md", ways: ways,
+	starts = table{file: "testdata/starts.tsv", page: "../../docs/verification.md",
+		latePage: "testdata/late.md", ways: ways,
 		inits:      []string{"drainit", "tini", "tini -g", "dumb-init", "catatonit"},
 		conditions: []string{calm, busy, scarce}}
-	documents = table{file: "testdata/documents.tsv", page: "testdata/documents.md", ways: documentWays,
+	documents = table{file: "testdata/documents.tsv", page: "testdata/documents.md",
+		latePage: "testdata/documents.md", ways: documentWays,
 		inits: []string{"drainit", "tini", "dumb-init"}, conditions: []string{calm}}
 )
 
 // table has the outcomes of ways under inits.
 type table struct {
-	file, page string // of each outcome, and of their sums
-	ways       []way
-	inits      []string
-	conditions []string
+	file           string // with each outcome
+	page, latePage string // with their sums, and those that are late
+	ways           []way
+	inits          []string
+	conditions     []string
 }
 
 // unknown is the cell of what was not run.
@@ -263,23 +266,29 @@ func TestPageHasTheSums(t *testing.T) {
 		}
 	}
 	for _, a := range []table{starts, documents} {
-		all, page := a.read(t), harness.TextOf(t, a.page)
-		for _, made := range []string{a.sums(all), a.late(all)} {
-			if !strings.Contains(page, "\n"+made+"\n") {
-				t.Errorf("not in %s, where -update writes it:\n%s", a.page, made)
-				head, _, _ := strings.Cut(made, "\n")
-				old := regexp.MustCompile("(?m)^" + regexp.QuoteMeta(head) + "\n(\\|.*\n)*")
-				page = old.ReplaceAllLiteralString(page, made)
-			}
-		}
+		all := a.read(t)
+		wantTable(t, a.page, a.sums(all))
+		wantTable(t, a.latePage, a.late(all))
 		if a.text(all) != harness.TextOf(t, a.file) {
 			t.Errorf("%s has other ways or columns than the tests: -update writes it", a.file)
 			a.write(t, all)
 		}
 		a.wantNoHarm(t, all)
-		if *update {
-			harness.WriteFile(t, a.page, page)
-		}
+	}
+}
+
+// wantTable checks that a page has a table, or writes it there.
+func wantTable(t *testing.T, file, made string) {
+	t.Helper()
+	page := harness.TextOf(t, file)
+	if strings.Contains(page+"\n", "\n"+made+"\n") {
+		return
+	}
+	t.Errorf("not in %s, where -update writes it:\n%s", file, made)
+	if *update {
+		head, _, _ := strings.Cut(made, "\n")
+		old := regexp.MustCompile("(?m)^" + regexp.QuoteMeta(head) + "\n(\\|.*\n)*")
+		harness.WriteFile(t, file, old.ReplaceAllLiteralString(page, made))
 	}
 }
 
