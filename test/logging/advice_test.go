@@ -117,11 +117,12 @@ func TestJobWithoutAHandlerIsKept(t *testing.T) {
 }
 
 // A CI runner sends INT at a cancel, and TERM 7.5 s later. With the flags of its row in docs/platforms.md a
-// worker in Node that handles TERM alone drains to its end. Without the rewrite its runtime ends it at INT, and
-// without the other flag the second signal kills it.
+// worker in Node that handles TERM alone drains to its end. Without the rewrite its runtime ends it at INT,
+// and without the other flag the second signal kills it.
 func TestCIRunnersCancel(t *testing.T) {
 	harness.Need(t, "node")
-	row := regexp.MustCompile("(?m)^\\| GitHub Actions, .*`(--rewrite INT:TERM) (--second-stop ignore) --grace 9s`")
+	row := regexp.MustCompile("(?m)^\\| GitHub Actions, .*" +
+		"`(--rewrite INT:TERM) (--second-stop ignore) --grace 9s`")
 	flags := row.FindStringSubmatch(harness.TextOf(t, harness.Repo("docs", "platforms.md")))
 	if flags == nil {
 		t.Fatal("docs/platforms.md has no such row")

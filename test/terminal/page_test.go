@@ -43,7 +43,8 @@ func TestWorkersOfThePageDrain(t *testing.T) {
 					harness.Need(t, command[0])
 				}
 				began := time.Now()
-				l := harness.Launch{Args: append(harness.Words(w.flags), append([]string{"--"}, command...)...)}
+				args := append(harness.Words(w.flags), "--")
+				l := harness.Launch{Args: append(args, command...)}
 				status, shown := 0, ""
 				if how == "Ctrl-C" {
 					c := console.At(t, l)
