@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -62,5 +63,26 @@ func TestRehearsalOfNpmStart(t *testing.T) {
 			!harness.Matches(`\nsignals arrive: the stop took \d\.\ds\n\z`, r.Out) {
 			t.Errorf("exit status %d:\n%s\n%s", r.Status, r.Out, r.Err)
 		}
+	}
+}
+
+// The verdict of docs/ci.md is what this start gets, but for the numbers: the grace period is 10 s here.
+func TestVerdictOfThePage(t *testing.T) {
+	t.Parallel()
+	harness.Full(t)
+	harness.Need(t, "node")
+	dir, page := t.TempDir(), harness.PageBlock(t, harness.Repo("docs", "ci.md"), "The verdict", "text")
+	harness.WriteProgram(t, dir, "start.sh", 0o755, "#!/bin/sh\ntrap 'kill $b; wait' TERM\n"+
+		"node app.js & node app.js & b=$!\nwait; wait\n")
+	harness.WriteFile(t, dir+"/app.js", `process.on("SIGTERM", () => setTimeout(process.exit, 300, 0));
+		setInterval(() => {}, 20);`)
+	r := harness.RunToEnd(t, harness.Launch{Dir: dir, Args: harness.Words("plan --grace 10s -- ./start.sh")})
+	same := func(text string) string {
+		text = regexp.MustCompile(`, longer than[^\n]*`).ReplaceAllString(text, "")
+		text = regexp.MustCompile(`\d+(\.\d+)?`).ReplaceAllString(text, "1")
+		return strings.Join(strings.Fields(text), " ")
+	}
+	if r.Status != 1 || same(r.Out) != same(page) {
+		t.Errorf("exit status %d:\n%s\nand docs/ci.md has\n%s", r.Status, r.Out, page)
 	}
 }
