@@ -181,9 +181,9 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// The table has each flag, and the paragraph below it the variable. The README's has those that most need.
+// The table has each flag, and the paragraph below it the variable.
 func TestPageOfFlags(t *testing.T) {
-	page, readme := must(os.ReadFile("../../docs/flags.md")), must(os.ReadFile("../../README.md"))
+	page := must(os.ReadFile("../../docs/flags.md"))
 	_, variables, _ := strings.Cut(string(page), "\nEach flag with a value has an environment variable")
 	variables, _, _ = strings.Cut(variables, "\n\n")
 	for _, s := range settings {
@@ -201,11 +201,6 @@ func TestPageOfFlags(t *testing.T) {
 		in := row.FindString(string(page))
 		if in == "" {
 			t.Errorf("%s is not in the table of docs/flags.md", flag)
-		}
-		if short := row.FindString(string(readme)); short == "" && e.Section == "Most used" {
-			t.Errorf("%s is not in the README's table", flag)
-		} else if short != "" && strings.Split(short, "|")[2] != strings.Split(in, "|")[2] {
-			t.Errorf("%s has another default in the README than in docs/flags.md", flag)
 		}
 	}
 }

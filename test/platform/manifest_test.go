@@ -122,25 +122,25 @@ func TestManifestOfTheFirstPage(t *testing.T) {
 	}
 }
 
-// What the README has to copy ends as the file does that the tests run.
-func TestREADMEsExamplesAreTheTestedOnes(t *testing.T) {
+// What the pages have to copy ends as the file does that the tests run.
+func TestExamplesOfThePagesAreTheTestedOnes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		section, file string
-		own           string // paths whose values the README has of its own
+		page, section, file string
+		own                 string // paths whose values the page has of its own
 		// paths that have nothing to do with a stop, or values that are the platform's defaults
 		leftOut string
 	}{
-		{"Kubernetes", "deployment.yaml",
+		{"docs/kubernetes.md", "In the image", "deployment.yaml",
 			`^(metadata\.name|container\.(name|image|args|(readiness|liveness)Probe\.httpGet\.port)|` +
 				`spec\..*abels.*)$`,
 			`^(metadata\.labels|spec\.(replicas|strategy)|pod\.(auto|sec)|` +
 				`container\.(ports|terminationM|resources|sec|livenessProbe\.(period|failure)))`},
-		{"Compose", "compose.yaml", `^services\.worker\.(image|command)$`,
+		{"docs/platforms.md", "Compose", "compose.yaml", `^services\.worker\.(image|command)$`,
 			`^services\.(web|console|worker\.(restart|healthcheck\.(interval|timeout|retries)))`},
 	} {
-		path := filepath.Join(t.TempDir(), "readme.yaml")
-		harness.WriteFile(t, path, harness.PageBlock(t, harness.Repo("README.md"), tt.section, "yaml"))
+		path := filepath.Join(t.TempDir(), "example.yaml")
+		harness.WriteFile(t, path, harness.PageBlock(t, harness.Repo(tt.page), tt.section, "yaml"))
 		got, want := readYAML(t, path), readYAML(t, tt.file)
 		own, leftOut := regexp.MustCompile(tt.own), regexp.MustCompile(tt.leftOut)
 		for path, value := range want {
@@ -154,7 +154,7 @@ func TestREADMEsExamplesAreTheTestedOnes(t *testing.T) {
 				t.Errorf("%s: %s %q is not in %s", tt.section, path, value, tt.file)
 			}
 		}
-		if tt.section == "Kubernetes" {
+		if tt.file == "deployment.yaml" {
 			port := want["container.ports[0].containerPort"]
 			if got["container.readinessProbe.httpGet.port"] != port ||
 				got["container.livenessProbe.httpGet.port"] != port {

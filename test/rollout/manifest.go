@@ -14,7 +14,7 @@ import (
 // contender is an init, and the manifest that it is tried with.
 type contender struct {
 	name    string
-	command []string // before the start script; nil for that of the README's manifest
+	command []string // before the start script; nil for that of the page's manifest
 
 	// Of an image that is left as it is: see inject.go.
 	file      string // the manifest, in test/platform
@@ -66,10 +66,10 @@ func manifest(c contender, m mode, name, dir string) (yaml, patch string, err er
 	}
 	yaml, command := file("deployment.yaml"), ""
 	if c.command == nil {
-		page, err := os.ReadFile(harness.Repo("README.md"))
-		if yaml = harness.Block(string(page), "Kubernetes", "yaml"); yaml == "" {
+		page, err := os.ReadFile(harness.Repo("docs/kubernetes.md"))
+		if yaml = harness.Block(string(page), "In the image", "yaml"); yaml == "" {
 			return "", "",
-				errors.Join(err, errors.New("the README has no manifest in its section Kubernetes"))
+				errors.Join(err, errors.New("docs/kubernetes.md has no manifest in its section In the image"))
 		}
 	} else {
 		words, err := json.Marshal(c.command)

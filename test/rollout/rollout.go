@@ -1,5 +1,5 @@
 // Package rollout updates a Deployment in a real Kubernetes while its workers do jobs, and counts the
-// jobs that the update interrupts: under drainit, with the README's manifest, under its peers and
+// jobs that the update interrupts: under drainit, with the page's manifest, under its peers and
 // without an init. Its command is test/cmd/rollout.
 //
 // The cluster lives in PID, mount and network namespaces that drainit is the first process of, and in a
