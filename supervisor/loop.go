@@ -28,7 +28,7 @@ func (s *Supervisor) loop() {
 		case due:
 			s.reap() // what ended before the timer counts as such, even if the loop is late
 			s.happened(machine.TimePassed)
-		case !came && s.public.health.Load().Phase == machine.Starting && s.public.ready.Load() != notReady:
+		case !came && s.machine.Phase() == machine.Starting && s.public.ready.Load() != notReady:
 			s.noteReady()
 		case !came:
 			s.queue.Sleep(at, limited)
@@ -67,12 +67,12 @@ func (s *Supervisor) takeNext() bool {
 	return came || stops+deaths > 0
 }
 
-// take steps the machine by a signal, unless the signal is dropped or the terminal's job control has acted
-// upon it. earliest is the earliest time at which the signal can have been sent (sigqueue.Arrival). The zero
-// time stands for now.
+// take steps the machine by a signal that means something to it, and forwards any other, unless that is
+// dropped or the terminal's job control has acted upon it. earliest is the earliest time at which the signal
+// can have been sent (sigqueue.Arrival). The zero time stands for now.
 func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 	if s.cfg.forces(sig) {
-		s.step(machine.Event{Kind: machine.StopSignaled, Signal: unix.SIGTERM, Forced: true})
+		s.takeStop(machine.Event{Signal: unix.SIGTERM, Forced: true}, s.sends)
 		return
 	}
 	if s.cfg.Rewrites.Apply(sig) == signals.Drop {
@@ -86,21 +86,27 @@ func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 		}
 		sig = s.stops[0]
 	}
-	e := machine.Event{Kind: machine.OtherSignaled, Signal: sig, At: earliest}
 	switch {
-	case slices.Contains(s.stops, sig), sig == s.adopted:
-		e.Kind = machine.StopSignaled
+	case slices.Contains(s.stops, sig), sig == s.machine.StopSignal():
+		s.takeStop(machine.Event{Signal: sig, At: earliest}, s.cfg.Delivered(sig))
 	case sig == unix.SIGTSTP:
-		e.Kind = machine.QuietSignaled
-		if s.suspends() && s.job.Suspend() {
-			return
+		if !s.suspends() || !s.job.Suspend() {
+			s.happened(machine.QuietSignaled)
 		}
-	case sig == unix.SIGCONT:
-		e.Kind = machine.ResumeSignaled
-		if s.job.Continued() {
-			return
-		}
+	case sig == unix.SIGCONT && s.job.Continued():
+	case sig == unix.SIGCONT && s.machine.Phase() >= machine.Quiet:
+		s.happened(machine.ResumeSignaled)
+	case s.machine.Phase() < machine.Killing:
+		s.passThrough(sig)
 	}
+}
+
+// takeStop steps the machine by a stop signal. sends is the signal that processes are sent in its place.
+func (s *Supervisor) takeStop(e machine.Event, sends unix.Signal) {
+	if s.machine.Phase() < machine.Draining {
+		s.sends = sends
+	}
+	e.Kind = machine.StopSignaled
 	s.step(e)
 }
 
@@ -125,7 +131,7 @@ func (s *Supervisor) step(e machine.Event) {
 func (s *Supervisor) perform(now time.Time, a machine.Action) {
 	switch a.Kind {
 	case machine.SignalWorker:
-		s.signalWorker(a.Signal)
+		s.signalWorker()
 	case machine.SignalOrphans:
 		s.continueStop(forward.Orphans)
 	case machine.LastCall:
@@ -138,8 +144,6 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 		s.quiet()
 	case machine.ResumeWorker:
 		s.resume()
-	case machine.PassThrough:
-		s.passThrough(a.Signal)
 	case machine.KillTree:
 		if a.Reason != "" {
 			s.beginKill(a.Reason)
@@ -180,7 +184,7 @@ func (s *Supervisor) announce(now time.Time, a machine.Action) {
 
 // announceExit logs which processes a worker that exited by itself has left, and which signal they are sent.
 func (s *Supervisor) announceExit(now time.Time) {
-	sig := s.delivered(0)
+	sig := s.sends
 	if s.mode(forward.Orphans) == forward.ModeNone {
 		sig = 0
 	}
@@ -196,7 +200,7 @@ func (s *Supervisor) beginKill(why machine.Reason) {
 	}
 	kill := &s.worker.Kill
 	kill.Reason, kill.Victims, kill.Unread = why, living.All, living.Err != nil
-	s.journal.Killing(living, s.delivered(s.machine.StopSignal()))
+	s.journal.Killing(living, s.sends)
 }
 
 // living returns the processes below drainit that live or hang. It takes a snapshot unless this step has one.

@@ -56,6 +56,7 @@ func (s *Supervisor) noteReady() {
 		s.journal.Once(journal.NotReady, after, s.cfg.ReadyPort)
 		return
 	}
+	s.machine.Ready()
 	s.publish()
 	if s.journal.Said(journal.NotReady, nil) {
 		s.journal.Say(journal.ReadyAtLast, after)
@@ -64,12 +65,8 @@ func (s *Supervisor) noteReady() {
 
 // publish sets what probes are answered, and sets the title if it has changed.
 func (s *Supervisor) publish() {
-	is := s.machine.Phase()
-	if is == machine.Running && s.public.ready.Load() != isReady {
-		is = machine.Starting
-	}
 	now := title.State{
-		Phase: is, WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped,
+		Phase: s.machine.Phase(), WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped,
 		QuietUnhandled: s.public.unhandled, Unresumed: s.public.unresumed,
 	}
 	s.public.health.Store(&now)

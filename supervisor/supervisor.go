@@ -55,8 +55,8 @@ type Supervisor struct {
 	shown *proc.Snapshot     // of all processes, nil for none
 	made  []forward.Delivery // of the stop
 
-	adopted unix.Signal    // a signal that was meant as the stop (adopt), 0 for none
-	atWork  []proc.Process // the processes at work when the stop began, but those that drainit has waited for
+	sends  unix.Signal    // the stop signal that processes are sent, after the rewrite
+	atWork []proc.Process // the processes at work when the stop began, but those that drainit has waited for
 
 	public published
 }
@@ -73,9 +73,10 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 		}),
 		worker:  &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
 		history: forward.NewHistory(os.Getpid(), cfg.Forking),
+		sends:   cfg.Delivered(unix.SIGTERM),
 	}
 	if cfg.ReadyPort == 0 {
-		s.public.ready.Store(isReady)
+		s.machine.Ready()
 	}
 	s.journal = journal.New(log, s.machine, s.worker, s.history)
 	return s
@@ -115,7 +116,7 @@ func (s *Supervisor) prepare() error {
 	if at != (health.Address{}) {
 		beside++
 	}
-	if s.public.ready.Load() != isReady {
+	if s.cfg.ReadyPort != 0 {
 		beside++
 	}
 	if err := spawn.SetUp(beside); err != nil {
@@ -190,7 +191,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 func (s *Supervisor) started() {
 	s.journal.Publish(title.Worker, s.worker.PID)
 	s.happened(machine.Started)
-	if s.public.ready.Load() != isReady {
+	if s.cfg.ReadyPort != 0 {
 		go s.awaitReady()
 	}
 	s.journal.Say(journal.Started, s.worker)

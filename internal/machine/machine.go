@@ -65,6 +65,7 @@ type Machine struct {
 	cfg Config
 
 	phase     Phase
+	ready     bool                  // the worker is, or no one asks
 	timers    [timerCount]time.Time // zero if not set
 	requested time.Time             // when the first stop signal came, zero for none
 	signal    unix.Signal           // the first stop signal, 0 for none
@@ -86,8 +87,13 @@ type Config struct {
 // New returns a machine in phase Starting.
 func New(cfg Config) *Machine { return &Machine{cfg: cfg} }
 
-// Phase returns the phase that the machine is in.
-func (m *Machine) Phase() Phase { return m.phase }
+// Phase returns the phase that the machine is in. A worker that runs and is not ready is Starting.
+func (m *Machine) Phase() Phase {
+	if m.phase == Running && !m.ready {
+		return Starting
+	}
+	return m.phase
+}
 
 // Grace returns how long after the beginning of the drain the kill comes. The drain begins with the first
 // stop signal, or with the end of a worker that exited by itself. In the second case the time is CrashGrace
@@ -151,6 +157,12 @@ func (m *Machine) BusyUntil() time.Time { return m.looked.Add(share * m.took) }
 func (m *Machine) pauseEnd(times time.Duration) time.Time {
 	return m.looked.Add(max(times*m.took, snapshotApart))
 }
+
+// Ready notes that the worker is ready, now or as soon as it runs.
+func (m *Machine) Ready() { m.ready = true }
+
+// Resumed ends quiet: the processes that were quieted take work again.
+func (m *Machine) Resumed() { m.phase = Running }
 
 // Observed sets the time of the next snapshot of a drain in which no child dies. It comes soon after a signal
 // was sent, as acted says; later ones wait for half of the time that has passed since. If watched, the death
