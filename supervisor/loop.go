@@ -11,7 +11,6 @@ import (
 	"drainit/internal/journal"
 	"drainit/internal/machine"
 	"drainit/internal/signals"
-	"drainit/internal/title"
 )
 
 // loop handles signals, deaths and timers, and sleeps while there are none. It returns in phase Done.
@@ -121,6 +120,7 @@ func (s *Supervisor) step(e machine.Event) {
 	if is := s.machine.Phase(); is != before && is != machine.Quiet {
 		s.publish()
 	}
+	s.publishStop()
 	for _, a := range actions {
 		s.perform(now, a)
 	}
@@ -162,15 +162,12 @@ func (s *Supervisor) announce(now time.Time, a machine.Action) {
 	came := journal.Came(a.Signal)
 	switch a.Line {
 	case machine.DrainBegins:
-		s.journal.Publish(title.Stopping, s.stop())
 		s.journal.Draining(now, a.Signal, s.made, s.job != nil && !s.cfg.SecondStopIgnored, s.cfg.Unsent)
 	case machine.WorkerEnded:
-		s.journal.Publish(title.Stopping, s.stop())
 		s.announceExit(now)
 	case machine.DelayOver:
 		s.journal.DelayOver(now, a.Signal, s.made)
 	case machine.GraceBegins:
-		s.journal.Publish(title.Stopping, s.stop())
 		s.warnEach(now.Sub(s.worker.Exit.At) <= machine.SameRequest)
 		s.journal.Say(journal.GraceStarts, came, s.journal.TimeLeft(now))
 	case machine.SameStop:

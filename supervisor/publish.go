@@ -17,8 +17,8 @@ type published struct {
 	ready     atomic.Uint32 // what awaitReady tells the loop
 	health    health.State
 	title     string
-	unhandled bool // no process handled the last quiet signal
-	unresumed int  // title.State.Unresumed
+	quiet     title.Quiet
+	stopBegan time.Time // the beginning of the stop, as drainit status shows it
 }
 
 // What awaitReady tells the loop: nothing, that it is time for a line in the log because the worker is not
@@ -67,7 +67,7 @@ func (s *Supervisor) noteReady() {
 func (s *Supervisor) publish() {
 	now := title.State{
 		Phase: s.machine.Phase(), WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped,
-		QuietUnhandled: s.public.unhandled, Unresumed: s.public.unresumed,
+		Quiet: s.public.quiet,
 	}
 	s.public.health.Store(&now)
 	if text := title.Of(now); text != "" && text != s.public.title {
@@ -76,10 +76,18 @@ func (s *Supervisor) publish() {
 	}
 }
 
+// publishStop tells drainit status of a stop that has begun, by a request or by the worker's end.
+func (s *Supervisor) publishStop() {
+	if began := s.journal.StopBegan(); began != s.public.stopBegan {
+		s.public.stopBegan = began
+		s.journal.Publish(title.Stopping, s.stop())
+	}
+}
+
 // stop returns the signal and the times of a stop that has begun, for drainit status.
 func (s *Supervisor) stop() title.Stop {
 	since := s.journal.StopBegan()
-	stop := title.Stop{Signal: s.machine.StopSignal(), Grace: machine.Forever}
+	stop := title.Stop{Signal: s.machine.StopSignal(), Sends: s.sends, Grace: machine.Forever}
 	stop.Since = proc.SinceBoot() - time.Since(since)
 	if end, ok := s.machine.GraceEnd(); ok {
 		stop.Grace = end.Sub(since)

@@ -8,12 +8,13 @@ import (
 	"drainit/internal/machine"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
+	"drainit/internal/title"
 )
 
 // quiet sends the quiet signal to the processes that handle it and have not been sent it since the last
 // resume.
 func (s *Supervisor) quiet() {
-	s.public.unhandled, s.public.unresumed = false, 0
+	s.public.quiet = title.Handled
 	if s.cfg.Rewrites.Apply(unix.SIGTSTP) == signals.Drop {
 		return
 	}
@@ -22,7 +23,12 @@ func (s *Supervisor) quiet() {
 	if err == nil && none && !s.masksKnown(all) {
 		err = journal.ErrNoMasks
 	}
-	s.public.unhandled = err == nil && none
+	switch {
+	case err != nil:
+		s.public.quiet = title.Unknown
+	case none:
+		s.public.quiet = title.Unhandled
+	}
 	s.publish() // before any process is signalled
 	made := s.deliver(s.history.Plan(r, all).Deliveries)
 	for _, d := range made {
@@ -60,7 +66,9 @@ func (s *Supervisor) resume() {
 	}
 	plan := s.history.Plan(r, proc.New(now))
 	if len(plan.Deliveries) == 0 && len(plan.Unsignalled) > 0 {
-		s.public.unresumed = 1 + s.public.unresumed%2
+		if s.public.quiet++; s.public.quiet != title.UnresumedToo {
+			s.public.quiet = title.Unresumed
+		}
 		s.journal.Say(journal.StillQuiet, *plan.Unsignalled[0].Processes[0], r.Signal)
 		return
 	}
