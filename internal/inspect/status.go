@@ -99,11 +99,9 @@ func (d *instance) report(whole, plan bool) report {
 	if is.WorkerStopped {
 		r.word += ", but the worker is stopped"
 	}
-	if is.Phase == machine.Quiet {
-		r.word += []string{"", ", but no process handled that, and the worker still takes work",
-			", but which processes handle that is not known, and none was sent it",
-			", and no CONT ends that", ", and no CONT ends that"}[is.Quiet]
-	}
+	r.word += [...]string{"", ", but no process handled that, and the worker still takes work",
+		", but which processes handle that is not known, and none was sent it",
+		", and no CONT ends that", ", and no CONT ends that"}[is.Quiet]
 	if is.Phase == machine.Quiet && is.Quiet != title.Unknown {
 		r.QuietHandled = new(is.Quiet != title.Unhandled)
 	}
