@@ -58,7 +58,7 @@ func open(t *testing.T, cfg Config, tree string) *bubble {
 		b.w.start(child)
 	}
 	b.w.worker = all[len(all)-1]
-	b.s = New(cfg, b.w, b.w.queue, logx.New(int(log.Fd()), true, zapcore.DebugLevel))
+	b.s = New(cfg, b.w.system(), b.w.queue, logx.New(int(log.Fd()), true, zapcore.DebugLevel))
 	return b
 }
 

@@ -46,7 +46,7 @@ func (s *Supervisor) takeNext() bool {
 		waiting = ^signals.SetOf(unix.SIGCHLD)
 	}
 	sig, came := s.queue.Take(waiting) // before Stops is read: an earlier stop signal goes first
-	stops, deaths := len(s.queue.Stops), len(s.sys.Died())
+	stops, deaths := len(s.queue.Stops), len(s.sys.Died)
 	if stops > 0 || sig == unix.SIGCHLD {
 		s.reap() // a worker that has ended needs no signal, and no force
 	}
@@ -55,7 +55,7 @@ func (s *Supervisor) takeNext() bool {
 		s.take(stop.Signal, stop.Earliest)
 	}
 	for range deaths {
-		s.history.Died(<-s.sys.Died())
+		s.history.Died(<-s.sys.Died)
 	}
 	if deaths > 0 {
 		s.happened(machine.ChildExited)

@@ -84,8 +84,7 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 
 // Run runs the worker to its end. The caller must be on the locked main thread. The log stays open.
 func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
-	sys := &linux{Reader: proc.Reader{Given: proc.OwnInput()}, watcher: reaper.NewWatcher(queue.Wake)}
-	s := New(cfg, sys, queue, log)
+	s := New(cfg, linux(queue), queue, log)
 	s.job = term.NewJob(term.Open(), queue, s)
 	return s.run()
 }
