@@ -80,7 +80,7 @@ func (m *Machine) beginDrain(now, since time.Time) {
 	m.enter(Draining)
 	m.timers[progressTimer] = now.Add(progressEvery)
 	m.startGrace(since)
-	m.timers[snapshotTimer] = now.Add(m.every(false))
+	m.timers[snapshotTimer] = now.Add(snapshotEvery)
 }
 
 func (m *Machine) startGrace(since time.Time) {
@@ -147,7 +147,7 @@ func snapshotNow(m *Machine, now time.Time, _ Event) []Action {
 
 // snapshot returns the action for a snapshot for orphans: the last or the final call if its time has come.
 func (m *Machine) snapshot(now time.Time) []Action {
-	m.timers[snapshotTimer] = now.Add(m.every(false))
+	m.timers[snapshotTimer] = now.Add(snapshotEvery)
 	return []Action{{Kind: m.call}}
 }
 
@@ -167,7 +167,7 @@ func timersOfDraining(m *Machine, now time.Time, _ Event) (actions []Action) {
 	progress := m.due(progressTimer, now) || look && !now.Before(m.timers[progressTimer])
 	switch delayed := m.isSet(delayTimer); {
 	case m.expires(delayTimer, now):
-		m.timers[snapshotTimer] = now.Add(m.every(false))
+		m.timers[snapshotTimer] = now.Add(snapshotEvery)
 		actions = []Action{{Kind: SignalWorker}, say(DelayOver, m.signal)}
 	case !delayed && (look || progress): // both need a snapshot
 		actions = m.snapshot(now)
