@@ -33,8 +33,9 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 		return
 	}
 	if all == nil {
-		p, _ := s.readWorker()
-		all = proc.New([]proc.Process{p})
+		if p, err := s.readWorker(); err == nil {
+			all = proc.New([]proc.Process{p})
+		}
 	}
 	stop, meant := s.cfg.Adopted(os.Getpid(), came, all)
 	if meant && s.job == nil && s.machine.Phase() < machine.Draining {

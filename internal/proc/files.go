@@ -34,7 +34,9 @@ func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid)
 // as one that a container engine makes, does not count as another: its file has the same length.
 func (r *Reader) RunsAnother(pid int) (another bool) {
 	another, _ = withTimeout(r, func(g *reading) (bool, error) {
-		g.reads(pid, details)
+		if !g.reads(pid, details) {
+			return false, ErrNoAnswer
+		}
 		own, failed := os.Stat("/proc/self/exe")
 		its, err := asOwner(pid, func() (os.FileInfo, error) { return os.Stat(procPath(pid, "exe")) })
 		return failed == nil && err == nil && own.Size() != its.Size(), err

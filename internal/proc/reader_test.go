@@ -106,6 +106,24 @@ func TestProcessThatHangsIsLeftOutUntilItIsBack(t *testing.T) {
 	}
 }
 
+// Whether a process runs another program is not known as long as its details hang.
+func TestProgramOfAProcessThatHangsIsNotKnown(t *testing.T) {
+	pid := sleeper(t)
+	h := newHanging(t, pid)
+	var r Reader
+	another := r.RunsAnother(pid)
+	_, _ = withTimeout(&r, func(g *reading) (bool, error) {
+		if g.reads(pid, details) {
+			h.read(pid)
+		}
+		return true, nil
+	})
+	if unknown := r.RunsAnother(pid); !another || unknown {
+		t.Errorf("it runs another: %t, and while it hangs: %t", another, unknown)
+	}
+	h.release(pid)
+}
+
 // Each takes a thread, of which there are only so many.
 func TestTooManyThatHangEndAllReadsUntilOneIsBack(t *testing.T) {
 	pids := sleepers(t, MostHung+1)
