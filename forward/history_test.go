@@ -179,7 +179,7 @@ func TestWhichDeathsAreWatched(t *testing.T) {
 	}
 	l.Died(proc.ID{PID: 11, Start: 100})
 	l.Died(proc.ID{PID: 13, Start: 99}) // its pid is another's now
-	l.Died(l.worker.ID) // not so, as long as it was not waited for
+	l.Died(l.worker.ID)                 // not so, as long as it was not waited for
 	if got, want := fmt.Sprint(l.Watched()), "[{13 100}]"; got != want {
 		t.Errorf("watched are %v after a death, want %v", got, want)
 	}
