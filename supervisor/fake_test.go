@@ -71,7 +71,8 @@ type delivered struct {
 }
 
 func newWorld() *world {
-	return &world{died: make(chan proc.ID, 2*reaper.Most), queue: sigqueue.New(), proc: procThere, isInit: true,
+	died := make(chan proc.ID, 2*reaper.Most)
+	return &world{died: died, queue: sigqueue.New(), proc: procThere, isInit: true,
 		refuse: make(map[string]error)}
 }
 

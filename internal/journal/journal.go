@@ -86,6 +86,7 @@ func (j *Journal) Publish(key, text any) {
 	if j.notes == nil {
 		fd, _ := unix.MemfdCreate("drainit", unix.MFD_CLOEXEC)
 		j.notes = os.NewFile(uintptr(fd), title.Notes)
+		_ = j.notes.Chmod(0o600)
 	}
 	_, _ = fmt.Fprintf(j.notes, "%v:%v\n", key, text)
 }
