@@ -21,8 +21,8 @@ type Simulated struct {
 // The stop begins at the snapshot first, and goes on with s, which was taken moments later. What has changed
 // in between shows that a shell does not wait. A process without a handler dies of the signal at once, and
 // all others live on. Simulate plays the stop as if all processes slept, and then as if none did, whatever
-// they do now. A process that is signalled now in the first play alone is not certain. A third play, in which the
-// traps of busy shells run, may only make a call the final one.
+// they do now. A process that is signalled now in the first play alone is not certain. A third play, in which
+// the traps of busy shells run, may only make a call the final one.
 func (h *History) Simulate(r Request, first, s *proc.Snapshot) map[proc.ID]Simulated {
 	all, busy := h.foresee(r, first, s, true, false), h.foresee(r, first, s, false, false)
 	trapped := h.foresee(r, first, s, false, true)

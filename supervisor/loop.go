@@ -157,7 +157,8 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 	}
 }
 
-// announce writes the line of an action.
+// announce writes the line of an action. Where a stop signal comes after the worker's end, a warning may come
+// first.
 func (s *Supervisor) announce(now time.Time, a machine.Action) {
 	came := journal.Came(a.Signal)
 	switch a.Line {

@@ -11,9 +11,9 @@ import (
 )
 
 // mode returns which processes get a signal: Config.Mode, but for two cases of ModeNone, by which the
-// platform signals each process. ModeAuto takes its place for a signal that is no step of a stop. It also
-// does after a worker that ended without a request, if that was at least onItsWay ago: before, the platform's
-// stop signal may have ended it.
+// platform signals each process. A signal that is no step of a stop goes by ModeAuto. So does what a worker
+// has left that ended by itself, but a second later: the platform's stop signal may have ended the worker,
+// and be about to arrive here.
 func (s *Supervisor) mode(p forward.Purpose) forward.Mode {
 	const onItsWay = time.Second
 	byItself := !s.machine.Requested() && s.worker.Gone() && time.Since(s.worker.Exit.At) >= onItsWay

@@ -1,10 +1,11 @@
 // Package supervisor runs one worker and sees it, and the processes that it leaves, through quiet, drain and
 // stop.
 //
-// It owns the one loop that forks, reaps, signals and steps the machine. It must never block except in that
-// loop's sleep (sigqueue.Queue.Sleep), send a signal except in send, or decide which process gets one:
-// package forward does that. It chooses only which stopped processes are continued (continueStopped,
-// unfreeze).
+// It starts the worker, and owns the one loop that then reaps, signals and steps the machine. Beside its
+// sleep (sigqueue.Queue.Sleep) the loop waits only for what has a bound: a read of /proc, a kill, and a stop of
+// drainit itself at a terminal. It must never send a signal except in send. Package forward decides which
+// process gets one. The loop chooses the mode (Supervisor.mode), which stopped processes are continued
+// (continueStopped, unfreeze), and what the whole group gets, as from a terminal (SignalGroup).
 package supervisor
 
 import (

@@ -36,10 +36,7 @@ func runVerb(args []string, stdout, stderr io.Writer) int {
 func configOf(pid int) (supervisor.Config, error) {
 	args, _ := proc.ReadWhole(pid, "cmdline")
 	environ, failed := proc.ReadWhole(pid, "environ")
-	name, _ := os.Executable() // an emulator of user space answers this, and shows itself to stat(2)
-	own, _ := os.Stat(name)
-	runs, _ := os.Stat("/proc/self/exe")
-	if !os.SameFile(own, runs) || new(proc.Reader).RunsAnother(pid) {
+	if proc.IsEmulated() || new(proc.Reader).RunsAnother(pid) {
 		failed = errors.New("another program runs it, such as an emulator or another version")
 	}
 	words := strings.Split(strings.TrimSuffix(args, "\x00"), "\x00")

@@ -130,7 +130,7 @@ func (d *instance) resume() (status int) {
 }
 
 // stop sends the stop signal to a drainit that is not stopping yet. If it is stopping already, stop prints
-// its status. With Force it has drainit kill at once, and with Wait it returns when drainit has ended.
+// its status. With Force drainit kills at once, and with Wait stop returns when drainit has ended.
 func (d *instance) stop(r Request) (status int) {
 	switch {
 	case r.Force:

@@ -35,7 +35,7 @@ type ActionKind uint8
 
 // The actions. Those after Say are the steps of a stop.
 const (
-	Say           ActionKind = iota // write Action.Line alone
+	Say           ActionKind = iota // write Action.Line
 	SignalWorker                    // begin the stop: send its signal to the worker
 	SignalOrphans                   // signal the orphans that no other process can have signalled
 	LastCall                        // the grace is nearly over: also those that another may have signalled

@@ -1,7 +1,8 @@
 // Package machine has the phases of a worker's life under drainit: which comes when.
 //
-// It owns the order of the phases and every deadline, as data. It must never do I/O, read a clock or start
-// anything. It gets an event and its time, and returns the actions, so that tests can walk all of its states.
+// It owns the order of the phases, and when each step of quiet, drain and kill comes, as data. It must never
+// do I/O, read a clock or start anything. It gets an event and its time, and returns the actions, so that
+// tests can walk all of its states.
 package machine
 
 import (

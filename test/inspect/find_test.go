@@ -84,8 +84,9 @@ func TestSettingsOfADrainitThatAnotherProgramRuns(t *testing.T) {
 	p := harness.Run(t, harness.Launch{Bin: other, Args: listening()})
 	p.WaitReady()
 	p.Ask("status").Want(0, `^running: `, "")
-	p.Ask("status", "--plan").Want(0, `now: the worker`, `\Adrainit: cannot read all settings of drainit\[1\], `+
-		`and the plan goes by the others: another program runs it, such as an emulator or another version\n\z`)
+	p.Ask("status", "--plan").Want(0, `now: the worker`, `\Adrainit: cannot read all settings of `+
+		`drainit\[1\], and the plan goes by the others: another program runs it, such as an emulator or `+
+		`another version\n\z`)
 	p.Signal(unix.SIGTERM)
 	p.WantExit(7)
 }
