@@ -2,8 +2,8 @@
 // stop.
 //
 // It starts the worker, and owns the one loop that then reaps, signals and steps the machine. Beside its
-// sleep (sigqueue.Queue.Sleep) the loop waits only for what has a bound: a read of /proc, a kill, and a stop of
-// drainit itself at a terminal. It must never send a signal except in send. Package forward decides which
+// sleep (sigqueue.Queue.Sleep) the loop waits only for what has a bound: a read of /proc, a kill, and a stop
+// of drainit itself at a terminal. It must never send a signal except in send. Package forward decides which
 // process gets one. The loop chooses the mode (Supervisor.mode), which stopped processes are continued
 // (continueStopped, unfreeze), and what the whole group gets, as from a terminal (SignalGroup).
 package supervisor

@@ -44,8 +44,8 @@ func (r *Reader) RunsAnother(pid int) (another bool) {
 	return another
 }
 
-// IsEmulated reports whether an emulator such as qemu-user runs this process. It answers os.Executable with the
-// program, and shows itself to stat(2).
+// IsEmulated reports whether an emulator such as qemu-user runs this process. It answers os.Executable with
+// the program, and shows itself to stat(2).
 func IsEmulated() bool {
 	name, _ := os.Executable()
 	own, _ := os.Stat(name)
