@@ -21,23 +21,27 @@ type Simulated struct {
 // The stop begins at the snapshot first, and goes on with s, which was taken moments later. What has changed
 // in between shows that a shell does not wait. A process without a handler dies of the signal at once, and
 // all others live on. Simulate plays the stop as if all processes slept, and then as if none did, whatever
-// they do now. A process that is signalled now in the first play alone is not certain.
+// they do now. A process that is signalled now in the first play alone is not certain. A third play, in which
+// the traps of busy shells run, may only make a call the final one.
 func (h *History) Simulate(r Request, first, s *proc.Snapshot) map[proc.ID]Simulated {
-	all, busy := h.foresee(r, first, s, true), h.foresee(r, first, s, false)
+	all, busy := h.foresee(r, first, s, true, false), h.foresee(r, first, s, false, false)
+	trapped := h.foresee(r, first, s, false, true)
 	for id, f := range all {
-		if f.Now {
-			f.Else = busy[id].Else
-			if !busy[id].Now {
-				f.Busy = busy[id].Rule
-			}
-			all[id] = f
+		its := busy[id]
+		if f.Else = max(f.Else, its.Else); f.Else == LastCall {
+			f.Else = max(f.Else, trapped[id].Else)
 		}
+		if f.Now && !its.Now {
+			f.Busy = its.Rule
+		}
+		all[id] = f
 	}
 	return all
 }
 
-// foresee plays the stop once. idle says whether all processes sleep or none does.
-func (h *History) foresee(r Request, first, s *proc.Snapshot, idle bool) map[proc.ID]Simulated {
+// foresee plays the stop once. idle says whether all processes sleep or none does, and trapped whether each
+// shell that handles the signal runs its trap, whatever it waits for.
+func (h *History) foresee(r Request, first, s *proc.Snapshot, idle, trapped bool) map[proc.ID]Simulated {
 	self, all := h.self, make(map[proc.ID]Simulated)
 	h = &History{self: self, leader: h.leader}
 	shown := first.After(self, func(p *proc.Process) bool { p.Untouched = canRest(p) && idle; return false })
@@ -64,7 +68,7 @@ func (h *History) foresee(r Request, first, s *proc.Snapshot, idle bool) map[pro
 		if r.Purpose == Stop || len(plan.Deliveries) == 0 && plan.Again == 0 {
 			r.Purpose++
 		}
-		s = s.After(self, func(p *proc.Process) bool { return h.dies(p, idle) })
+		s = s.After(self, func(p *proc.Process) bool { return h.dies(p, idle, trapped) })
 		shown = s
 	}
 	return all
@@ -74,13 +78,17 @@ func (h *History) foresee(r Request, first, s *proc.Snapshot, idle bool) map[pro
 func canRest(p *proc.Process) bool { return p.MasksKnown() }
 
 // dies reports whether a process dies of what it was sent, and notes how it ended. If the process blocks the
-// signal, dies makes it pending. idle says whether the process has slept.
-func (h *History) dies(p *proc.Process, idle bool) bool {
+// signal, dies makes it pending. For idle and trapped see foresee.
+func (h *History) dies(p *proc.Process, idle, trapped bool) bool {
 	p.Untouched = canRest(p) && idle
+	m := h.living[p.PID]
 	if !idle {
 		p.Switches = 0
 	}
-	switch m := h.living[p.PID]; {
+	if trapped && m.hasTrap() {
+		p.Call = proc.Call{}
+	}
+	switch {
 	case m == nil || m.sent == nil:
 	case m.On(m.sent.signal) == proc.Blocks:
 		p.Pending |= signals.SetOf(m.sent.signal)

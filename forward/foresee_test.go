@@ -2,6 +2,7 @@ package forward
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -49,6 +50,8 @@ func (w *walk) checkForeseen() {
 			wrong = "was to be signalled at once, and was by a call"
 		case !f.Now && f.Else == Stop && byCall && m.does != groupRelay: // which is left alone for a time
 			wrong = "was not to be signalled by a call, and was"
+		case f.Else == LastCall && m.rule == "the kill is near" && !slices.ContainsFunc(w.family, takesLate):
+			wrong = "was to be signalled by the last call, and was by the final one"
 		case !f.Now && m.foretold && m.call == Orphans && m.drainit > 0:
 			wrong = "was to wait, and was signalled at once"
 		}
@@ -57,6 +60,9 @@ func (w *walk) checkForeseen() {
 		}
 	}
 }
+
+// takesLate reports whether a member has the signal pending, and then takes it: it may act, unlike foreseen.
+func takesLate(m member) bool { return m.does == takesItLate }
 
 // foresee is what is foreseen of a family, by member.
 func (f family) foresee(k kind) (all []Simulated) {

@@ -264,5 +264,9 @@ func (h *History) unreaped(pid int) *record {
 	return m
 }
 
-// Died notes that a watched process has ended.
-func (h *History) Died(pid int) { delete(h.living, pid) }
+// Died notes that a watched process has ended. Its pid may be another's by now.
+func (h *History) Died(id proc.ID) {
+	if m := h.living[id.PID]; m != nil && m.ID == id {
+		delete(h.living, id.PID)
+	}
+}

@@ -27,6 +27,13 @@ func below(pid, ppid int, start uint64) proc.Process {
 		Handled: signals.SetOf(unix.SIGTERM), Details: proc.Details{Exe: "app", Args: []string{"app"}}}
 }
 
+// died notes the end of the process that had this pid in the last snapshot.
+func died(h *History, pid int) {
+	if m := h.living[pid]; m != nil {
+		h.Died(m.ID)
+	}
+}
+
 // term is a request of a stop by TERM.
 func term(purpose Purpose) Request {
 	return Request{Purpose: purpose, Signal: unix.SIGTERM}
@@ -170,8 +177,9 @@ func TestWhichDeathsAreWatched(t *testing.T) {
 	if got := fmt.Sprint(l.Watched()); got != want {
 		t.Errorf("watched are %v, want %v", got, want)
 	}
-	l.Died(11)
-	l.Died(10) // not so, as long as it was not waited for
+	l.Died(proc.ID{PID: 11, Start: 100})
+	l.Died(proc.ID{PID: 13, Start: 99}) // its pid is another's now
+	l.Died(l.worker.ID)                 // not so, as long as it was not waited for
 	if got, want := fmt.Sprint(l.Watched()), "[{13 100}]"; got != want {
 		t.Errorf("watched are %v after a death, want %v", got, want)
 	}

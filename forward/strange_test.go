@@ -61,7 +61,7 @@ func TestNoHistoryIsTooStrange(t *testing.T) {
 			case 0:
 				l.Exited(pid(), []unix.WaitStatus{0, unix.WaitStatus(unix.SIGTERM), 7 << 8}[r.IntN(3)])
 			case 1:
-				l.Died(pid())
+				died(l.History, pid())
 			case 2:
 				l.PromoteSuccessor(true)
 			}

@@ -265,7 +265,7 @@ func (t *timeline) die(i int) {
 		t.l.Exited(firstPID+i, unix.WaitStatus(t.family[i].diedOf))
 		t.step(map[bool]phases.EventKind{true: phases.WorkerExited, false: phases.ChildExited}[i == 0])
 	case t.watched[firstPID+i]:
-		t.l.Died(firstPID + i)
+		died(t.l.History, firstPID+i)
 		t.step(phases.ChildExited)
 	}
 }

@@ -127,7 +127,7 @@ func (w *walk) die(i int) {
 	if child {
 		w.l.Exited(firstPID+i, unix.WaitStatus(w.family[i].diedOf))
 	} else {
-		w.l.Died(firstPID + i)
+		died(w.l.History, firstPID+i)
 	}
 	if up := w.endsWith(i); up >= 0 {
 		w.die(up)

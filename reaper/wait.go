@@ -1,8 +1,9 @@
 // Package reaper waits for drainit's children and signals the processes below it.
 //
-// It holds the only wait4(2), and every kill(2) and pidfd_send_signal(2) to the worker's tree,
-// with guards against pids that mean another process. Since no other code waits, the pid of a
-// child can't be recycled between a snapshot and a kill. It decides nothing and writes no line.
+// It holds the only wait4(2), but that of a failed start in syscall.ForkExec. It also holds every kill(2) and
+// pidfd_send_signal(2) to the worker's tree, with guards against pids that mean another process. Since no
+// other code waits for a child that has started, its pid can't be recycled between a snapshot and a kill. It
+// decides nothing and writes no line.
 package reaper
 
 import (

@@ -19,20 +19,20 @@ const Most, Reserve = 256, 12
 // end, and that it has adopted the children. But a pidfd is readable once its process has ended
 // (pidfd_open(2)). A Watcher must not be copied, and is for one goroutine.
 type Watcher struct {
-	Died    chan int             // the pid of each process that has ended, once
-	wake    func()               // called after a pid is sent to Died outside of Set
+	Died    chan proc.ID         // each process that has ended, once
+	wake    func()               // called after one is sent to Died outside of Set
 	watched map[proc.ID]*os.File // the pidfd of each
 	limit   int                  // the limit of descriptors: each is below it
 }
 
-// NewWatcher returns a Watcher that watches no process so far. wake is called after a pid is sent to Died
+// NewWatcher returns a Watcher that watches no process so far. wake is called after one is sent to Died
 // outside of Set.
 func NewWatcher(wake func()) *Watcher {
 	var files unix.Rlimit // zero if it can't be read
 	_ = unix.Prlimit(0, unix.RLIMIT_NOFILE, nil, &files)
 	limit := int(min(files.Cur, math.MaxInt32))
 	return &Watcher{
-		Died:    make(chan int, 2*Most),
+		Died:    make(chan proc.ID, 2*Most),
 		wake:    wake,
 		watched: make(map[proc.ID]*os.File),
 		limit:   limit,
@@ -41,7 +41,7 @@ func NewWatcher(wake func()) *Watcher {
 
 // Set watches these processes and no others, and reports whether all of them are watched. They are not if the
 // system has no pidfds (before Linux 5.3, or by a seccomp profile), or if there are too many processes or too
-// few descriptors. If a pid was recycled since it was read, Died reports the end of its new process.
+// few descriptors. If a pid was recycled since it was read, the end of its new process is reported.
 func (w *Watcher) Set(these []proc.ID) (all bool) {
 	for id, pidfd := range w.watched {
 		if !slices.Contains(these, id) {
@@ -58,13 +58,13 @@ func (w *Watcher) Set(these []proc.ID) (all bool) {
 	return all
 }
 
-// add begins to watch a process, and reports whether it is watched. One that has ended counts as watched: its
-// pid is in Died.
+// add begins to watch a process, and reports whether it is watched. One that has ended counts as watched: it
+// is in Died.
 func (w *Watcher) add(id proc.ID) bool {
 	fd, err := unix.PidfdOpen(id.PID, 0)
 	if err == unix.ESRCH {
 		select {
-		case w.Died <- id.PID:
+		case w.Died <- id:
 			return true
 		default: // no room
 		}
@@ -92,7 +92,7 @@ func (w *Watcher) add(id proc.ID) bool {
 			return was
 		})
 		if err == nil { // else it was closed
-			w.Died <- id.PID
+			w.Died <- id
 			w.wake()
 		}
 	}()

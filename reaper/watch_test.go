@@ -34,9 +34,9 @@ func sleeper(t *testing.T) (id proc.ID, end func()) {
 }
 
 // wantDeath waits for a death, or a moment for none: 0.
-func wantDeath(t *testing.T, died <-chan int, want int) {
+func wantDeath(t *testing.T, died <-chan proc.ID, want int) {
 	t.Helper()
-	within, got := 20*time.Second, 0
+	within, got := 20*time.Second, proc.ID{}
 	if want == 0 {
 		within = 50 * time.Millisecond
 	}
@@ -44,8 +44,8 @@ func wantDeath(t *testing.T, died <-chan int, want int) {
 	case got = <-died:
 	case <-time.After(within):
 	}
-	if got != want {
-		t.Fatalf("%d died, want %d", got, want)
+	if got.PID != want {
+		t.Fatalf("%v died, want %d", got, want)
 	}
 }
 

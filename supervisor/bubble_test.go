@@ -58,7 +58,7 @@ func open(t *testing.T, cfg Config, tree string) *bubble {
 		b.w.start(child)
 	}
 	b.w.worker = all[len(all)-1]
-	b.s = New(cfg, b.w, b.w.queue, logx.New(int(log.Fd()), true, zapcore.DebugLevel))
+	b.s = New(cfg, b.w.system(), b.w.queue, logx.New(int(log.Fd()), true, zapcore.DebugLevel))
 	return b
 }
 
@@ -168,7 +168,8 @@ func (b *bubble) wantSent(want string) {
 func (b *bubble) wantStop(want string, ago time.Duration) {
 	b.t.Helper()
 	stop := b.s.stop()
-	b.want("the stop is", fmt.Sprintf("%d+%v", stop.Signal, stop.Grace), want)
+	b.want("published is", b.s.public.stopBegan.String(), b.s.journal.StopBegan().String())
+	b.want("the stop is", fmt.Sprintf("%d:%d+%v", stop.Signal, stop.Sends, stop.Grace), want)
 	if stop.Since > proc.SinceBoot()-ago {
 		b.t.Errorf("the stop is since %v, want %v ago", stop.Since, ago)
 	}

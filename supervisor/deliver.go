@@ -98,8 +98,7 @@ func (s *Supervisor) SignalGroup(sig unix.Signal) error {
 // MaySuspend reports whether drainit may suspend itself for a shell, as by Ctrl-Z: the worker lives, and no
 // drain has begun (term.Owner).
 func (s *Supervisor) MaySuspend() bool {
-	now := s.machine.Phase()
-	return (now == machine.Running || now == machine.Quiet) && !s.worker.Gone()
+	return s.machine.Phase() <= machine.Quiet && !s.worker.Gone()
 }
 
 // Members returns the living processes of a process group (term.Owner).

@@ -49,7 +49,7 @@ type world struct {
 	refuse   map[string]error // what a signal to a process says, by its name
 	waitErr  error            // what Wait says
 	watched  map[int]bool     // by pid
-	died     chan int
+	died     chan proc.ID
 	blind    bool // none can be watched
 	onSend   func(forward.Delivery)
 	onRead   func(pid int) // before a process is read, or before a snapshot: 0
@@ -71,7 +71,8 @@ type delivered struct {
 }
 
 func newWorld() *world {
-	return &world{died: make(chan int, 2*reaper.Most), queue: sigqueue.New(), proc: procThere, isInit: true,
+	died := make(chan proc.ID, 2*reaper.Most)
+	return &world{died: died, queue: sigqueue.New(), proc: procThere, isInit: true,
 		refuse: make(map[string]error)}
 }
 
@@ -150,8 +151,6 @@ func (w *world) Process(pid int) (proc.Process, error) {
 	return append(all, proc.Process{})[0], err
 }
 
-func (w *world) Read(pid int) (proc.Process, error) { return w.Process(pid) }
-
 // see is what /proc shows of a process, or of all.
 func (w *world) see(kind *int, pid int) (all []proc.Process, err error) {
 	if w.onRead != nil {
@@ -182,8 +181,11 @@ func (w *world) Watch(these []proc.ID) bool {
 	return !w.blind
 }
 
-// Died is as the one of linux.
-func (w *world) Died() <-chan int { return w.died }
+// system is the world as the loop has it.
+func (w *world) system() System {
+	return System{w.Start, w.Wait, w.HasExited, w.Tree, w.All, w.Process, w.Process, w.Send, w.Watch, w.died,
+		w.Ticks}
+}
 
 // Ticks counts from the time at which a bubble begins.
 func (w *world) Ticks() uint64 { return uint64(time.Now().UnixMilli() / 10) }

@@ -11,7 +11,6 @@ import (
 	"drainit/internal/journal"
 	"drainit/internal/machine"
 	"drainit/internal/signals"
-	"drainit/internal/title"
 )
 
 // loop handles signals, deaths and timers, and sleeps while there are none. It returns in phase Done.
@@ -28,7 +27,7 @@ func (s *Supervisor) loop() {
 		case due:
 			s.reap() // what ended before the timer counts as such, even if the loop is late
 			s.happened(machine.TimePassed)
-		case !came && s.public.health.Load().Phase == machine.Starting && s.public.ready.Load() != notReady:
+		case !came && s.machine.Phase() == machine.Starting && s.public.ready.Load() != notReady:
 			s.noteReady()
 		case !came:
 			s.queue.Sleep(at, limited)
@@ -47,7 +46,7 @@ func (s *Supervisor) takeNext() bool {
 		waiting = ^signals.SetOf(unix.SIGCHLD)
 	}
 	sig, came := s.queue.Take(waiting) // before Stops is read: an earlier stop signal goes first
-	stops, deaths := len(s.queue.Stops), len(s.sys.Died())
+	stops, deaths := len(s.queue.Stops), len(s.sys.Died)
 	if stops > 0 || sig == unix.SIGCHLD {
 		s.reap() // a worker that has ended needs no signal, and no force
 	}
@@ -56,7 +55,7 @@ func (s *Supervisor) takeNext() bool {
 		s.take(stop.Signal, stop.Earliest)
 	}
 	for range deaths {
-		s.history.Died(<-s.sys.Died())
+		s.history.Died(<-s.sys.Died)
 	}
 	if deaths > 0 {
 		s.happened(machine.ChildExited)
@@ -67,12 +66,12 @@ func (s *Supervisor) takeNext() bool {
 	return came || stops+deaths > 0
 }
 
-// take steps the machine by a signal, unless the signal is dropped or the terminal's job control has acted
-// upon it. earliest is the earliest time at which the signal can have been sent (sigqueue.Arrival). The zero
-// time stands for now.
+// take steps the machine by a signal that means something to it, and forwards any other, unless that is
+// dropped or the terminal's job control has acted upon it. earliest is the earliest time at which the signal
+// can have been sent (sigqueue.Arrival). The zero time stands for now.
 func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 	if s.cfg.forces(sig) {
-		s.step(machine.Event{Kind: machine.StopSignaled, Signal: unix.SIGTERM, Forced: true})
+		s.takeStop(machine.Event{Signal: unix.SIGTERM, Forced: true}, s.sends)
 		return
 	}
 	if s.cfg.Rewrites.Apply(sig) == signals.Drop {
@@ -86,21 +85,27 @@ func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 		}
 		sig = s.stops[0]
 	}
-	e := machine.Event{Kind: machine.OtherSignaled, Signal: sig, At: earliest}
 	switch {
-	case slices.Contains(s.stops, sig), sig == s.adopted:
-		e.Kind = machine.StopSignaled
+	case slices.Contains(s.stops, sig), sig == s.machine.StopSignal():
+		s.takeStop(machine.Event{Signal: sig, At: earliest}, s.cfg.Delivered(sig))
 	case sig == unix.SIGTSTP:
-		e.Kind = machine.QuietSignaled
-		if s.suspends() && s.job.Suspend() {
-			return
+		if !s.suspends() || !s.job.Suspend() {
+			s.happened(machine.QuietSignaled)
 		}
-	case sig == unix.SIGCONT:
-		e.Kind = machine.ResumeSignaled
-		if s.job.Continued() {
-			return
-		}
+	case sig == unix.SIGCONT && s.job.Continued():
+	case sig == unix.SIGCONT && s.machine.Phase() >= machine.Quiet:
+		s.happened(machine.ResumeSignaled)
+	case s.machine.Phase() < machine.Killing:
+		s.passThrough(sig)
 	}
+}
+
+// takeStop steps the machine by a stop signal. sends is the signal that processes are sent in its place.
+func (s *Supervisor) takeStop(e machine.Event, sends unix.Signal) {
+	if s.machine.Phase() < machine.Draining {
+		s.sends = sends
+	}
+	e.Kind = machine.StopSignaled
 	s.step(e)
 }
 
@@ -115,6 +120,7 @@ func (s *Supervisor) step(e machine.Event) {
 	if is := s.machine.Phase(); is != before && is != machine.Quiet {
 		s.publish()
 	}
+	s.publishStop()
 	for _, a := range actions {
 		s.perform(now, a)
 	}
@@ -125,7 +131,7 @@ func (s *Supervisor) step(e machine.Event) {
 func (s *Supervisor) perform(now time.Time, a machine.Action) {
 	switch a.Kind {
 	case machine.SignalWorker:
-		s.signalWorker(a.Signal)
+		s.signalWorker()
 	case machine.SignalOrphans:
 		s.continueStop(forward.Orphans)
 	case machine.LastCall:
@@ -138,8 +144,6 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 		s.quiet()
 	case machine.ResumeWorker:
 		s.resume()
-	case machine.PassThrough:
-		s.passThrough(a.Signal)
 	case machine.KillTree:
 		if a.Reason != "" {
 			s.beginKill(a.Reason)
@@ -153,20 +157,18 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 	}
 }
 
-// announce writes the line of an action.
+// announce writes the line of an action. Where a stop signal comes after the worker's end, a warning may come
+// first.
 func (s *Supervisor) announce(now time.Time, a machine.Action) {
 	came := journal.Came(a.Signal)
 	switch a.Line {
 	case machine.DrainBegins:
-		s.journal.Publish(title.Stopping, s.stop())
 		s.journal.Draining(now, a.Signal, s.made, s.job != nil && !s.cfg.SecondStopIgnored, s.cfg.Unsent)
 	case machine.WorkerEnded:
-		s.journal.Publish(title.Stopping, s.stop())
 		s.announceExit(now)
 	case machine.DelayOver:
 		s.journal.DelayOver(now, a.Signal, s.made)
 	case machine.GraceBegins:
-		s.journal.Publish(title.Stopping, s.stop())
 		s.warnEach(now.Sub(s.worker.Exit.At) <= machine.SameRequest)
 		s.journal.Say(journal.GraceStarts, came, s.journal.TimeLeft(now))
 	case machine.SameStop:
@@ -180,7 +182,7 @@ func (s *Supervisor) announce(now time.Time, a machine.Action) {
 
 // announceExit logs which processes a worker that exited by itself has left, and which signal they are sent.
 func (s *Supervisor) announceExit(now time.Time) {
-	sig := s.delivered(0)
+	sig := s.sends
 	if s.mode(forward.Orphans) == forward.ModeNone {
 		sig = 0
 	}
@@ -196,7 +198,7 @@ func (s *Supervisor) beginKill(why machine.Reason) {
 	}
 	kill := &s.worker.Kill
 	kill.Reason, kill.Victims, kill.Unread = why, living.All, living.Err != nil
-	s.journal.Killing(living, s.delivered(s.machine.StopSignal()))
+	s.journal.Killing(living, s.sends)
 }
 
 // living returns the processes below drainit that live or hang. It takes a snapshot unless this step has one.

@@ -216,11 +216,11 @@ func TestInspection(t *testing.T) {
 	}
 }
 
-// Where the death of each parent will be known, a drain takes a snapshot soon after the signal, then ever
-// more rarely until it takes one with each line of progress, and each second of the last call. Elsewhere it
-// takes one a second, and ten a second then.
+// A drain takes a snapshot soon after the signal, then ever more rarely: where the death of each parent will
+// be known, until it takes one with each line of progress, and each second of the last call, elsewhere until
+// it takes one a second.
 func TestSnapshotsOfADrain(t *testing.T) {
-	for blind, of := range map[bool]struct{ before, then int }{false: {10, 4}, true: {23, 45}} {
+	for blind, of := range map[bool]struct{ before, then int }{false: {16, 4}, true: {29, 4}} {
 		inBubble(t, "", "node[TERM]", func(b *bubble) {
 			b.w.blind = blind
 			b.play("TERM; 22s")

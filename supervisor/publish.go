@@ -17,8 +17,8 @@ type published struct {
 	ready     atomic.Uint32 // what awaitReady tells the loop
 	health    health.State
 	title     string
-	unhandled bool // no process handled the last quiet signal
-	unresumed int  // title.State.Unresumed
+	quiet     title.Quiet
+	stopBegan time.Time // the beginning of the stop, as drainit status shows it
 }
 
 // What awaitReady tells the loop: nothing, that it is time for a line in the log because the worker is not
@@ -56,6 +56,7 @@ func (s *Supervisor) noteReady() {
 		s.journal.Once(journal.NotReady, after, s.cfg.ReadyPort)
 		return
 	}
+	s.machine.Ready()
 	s.publish()
 	if s.journal.Said(journal.NotReady, nil) {
 		s.journal.Say(journal.ReadyAtLast, after)
@@ -64,13 +65,9 @@ func (s *Supervisor) noteReady() {
 
 // publish sets what probes are answered, and sets the title if it has changed.
 func (s *Supervisor) publish() {
-	is := s.machine.Phase()
-	if is == machine.Running && s.public.ready.Load() != isReady {
-		is = machine.Starting
-	}
 	now := title.State{
-		Phase: is, WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped,
-		QuietUnhandled: s.public.unhandled, Unresumed: s.public.unresumed,
+		Phase: s.machine.Phase(), WorkerAlive: s.worker.Alive(), WorkerStopped: s.worker.Stopped,
+		Quiet: s.public.quiet,
 	}
 	s.public.health.Store(&now)
 	if text := title.Of(now); text != "" && text != s.public.title {
@@ -79,10 +76,18 @@ func (s *Supervisor) publish() {
 	}
 }
 
+// publishStop tells drainit status of a stop that has begun, by a request or by the worker's end.
+func (s *Supervisor) publishStop() {
+	if began := s.journal.StopBegan(); began != s.public.stopBegan {
+		s.public.stopBegan = began
+		s.journal.Publish(title.Stopping, s.stop())
+	}
+}
+
 // stop returns the signal and the times of a stop that has begun, for drainit status.
 func (s *Supervisor) stop() title.Stop {
 	since := s.journal.StopBegan()
-	stop := title.Stop{Signal: s.machine.StopSignal(), Grace: machine.Forever}
+	stop := title.Stop{Signal: s.machine.StopSignal(), Sends: s.sends, Grace: machine.Forever}
 	stop.Since = proc.SinceBoot() - time.Since(since)
 	if end, ok := s.machine.GraceEnd(); ok {
 		stop.Grace = end.Sub(since)

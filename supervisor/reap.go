@@ -125,9 +125,8 @@ func (s *Supervisor) runsOn() bool {
 
 func (s *Supervisor) recordExit(child reaper.WaitEvent) {
 	s.worker.Exit = &worker.Exit{WaitEvent: child, At: time.Now()}
-	stop := s.machine.StopSignal()
 	_, sent := s.history.Got(child.TermSignal())
-	s.job.RecordExit(child.TermSignal(), stop, s.delivered(stop), sent)
+	s.job.RecordExit(child.TermSignal(), s.machine.StopSignal(), s.sends, sent)
 }
 
 // promote makes successor the worker. successor may have ended already. It is nil if no process takes the

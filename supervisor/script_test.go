@@ -86,7 +86,8 @@ func (r row) live(t *testing.T) {
 //	wait4 fails     and so it does until wait4 works
 //	is quiet        compares the phase              title X          compares the title
 //	says X          compares the log: wantLog       end all          nothing is left
-//	shows 15+30s 3s compares the stop that drainit publishes: signal+grace, and since when at least
+//	shows 15:15+30s 3s compares the stop that drainit publishes: the signal that came, the one that is
+//	                sent, the grace period, and since when at least
 //	a exits 3, a dies SEGV, a gets STOP, a forks b[TERM], a drops its handlers
 func (b *bubble) play(script string) {
 	b.t.Helper()

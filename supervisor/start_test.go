@@ -230,7 +230,7 @@ func TestRoutesOfDeliveries(t *testing.T) {
 	if err != nil {
 		t.Skip("no program sleep")
 	}
-	sys := new(linux)
+	sys := linux(sigqueue.New())
 	pid := known(sys.Start(spawn.Config{Command: []string{path, "1000"}, OnTerminal: true}))
 	p := known(sys.Process(pid))
 	other := p

@@ -1,10 +1,11 @@
 // Package supervisor runs one worker and sees it, and the processes that it leaves, through quiet, drain and
 // stop.
 //
-// It owns the one loop that forks, reaps, signals and steps the machine. It must never block except in that
-// loop's sleep (sigqueue.Queue.Sleep), send a signal except in send, or decide which process gets one:
-// package forward does that. It chooses only which stopped processes are continued (continueStopped,
-// unfreeze).
+// It starts the worker, and owns the one loop that then reaps, signals and steps the machine. Beside its
+// sleep (sigqueue.Queue.Sleep) the loop waits only for what has a bound: a read of /proc, a kill, and a stop
+// of drainit itself at a terminal. It must never send a signal except in send. Package forward decides which
+// process gets one. The loop chooses the mode (Supervisor.mode), which stopped processes are continued
+// (continueStopped, unfreeze), and what the whole group gets, as from a terminal (SignalGroup).
 package supervisor
 
 import (
@@ -55,8 +56,8 @@ type Supervisor struct {
 	shown *proc.Snapshot     // of all processes, nil for none
 	made  []forward.Delivery // of the stop
 
-	adopted unix.Signal    // a signal that was meant as the stop (adopt), 0 for none
-	atWork  []proc.Process // the processes at work when the stop began, but those that drainit has waited for
+	sends  unix.Signal    // the stop signal that processes are sent, after the rewrite
+	atWork []proc.Process // the processes at work when the stop began, but those that drainit has waited for
 
 	public published
 }
@@ -73,9 +74,10 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 		}),
 		worker:  &worker.Worker{Comm: filepath.Base(cfg.Command[0])},
 		history: forward.NewHistory(os.Getpid(), cfg.Forking),
+		sends:   cfg.Delivered(unix.SIGTERM),
 	}
 	if cfg.ReadyPort == 0 {
-		s.public.ready.Store(isReady)
+		s.machine.Ready()
 	}
 	s.journal = journal.New(log, s.machine, s.worker, s.history)
 	return s
@@ -83,8 +85,7 @@ func New(cfg Config, sys System, queue *sigqueue.Queue, log *logx.Log) *Supervis
 
 // Run runs the worker to its end. The caller must be on the locked main thread. The log stays open.
 func Run(cfg Config, queue *sigqueue.Queue, log *logx.Log) Outcome {
-	sys := &linux{Reader: proc.Reader{Given: proc.OwnInput()}, watcher: reaper.NewWatcher(queue.Wake)}
-	s := New(cfg, sys, queue, log)
+	s := New(cfg, linux(queue), queue, log)
 	s.job = term.NewJob(term.Open(), queue, s)
 	return s.run()
 }
@@ -115,7 +116,7 @@ func (s *Supervisor) prepare() error {
 	if at != (health.Address{}) {
 		beside++
 	}
-	if s.public.ready.Load() != isReady {
+	if s.cfg.ReadyPort != 0 {
 		beside++
 	}
 	if err := spawn.SetUp(beside); err != nil {
@@ -190,7 +191,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 func (s *Supervisor) started() {
 	s.journal.Publish(title.Worker, s.worker.PID)
 	s.happened(machine.Started)
-	if s.public.ready.Load() != isReady {
+	if s.cfg.ReadyPort != 0 {
 		go s.awaitReady()
 	}
 	s.journal.Say(journal.Started, s.worker)

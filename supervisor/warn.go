@@ -58,7 +58,7 @@ func (s *Supervisor) warnAtStop(before *proc.Snapshot) {
 	if !s.masksKnown(before) {
 		s.journal.Say(journal.NoMasks, journal.ErrNoMasks)
 	}
-	left := diag.Unprotected(before, s.worker.PID, s.delivered(s.machine.StopSignal()))
+	left := diag.Unprotected(before, s.worker.PID, s.sends)
 	s.atWork = append(diag.AtWork(before, s.worker.PID), left...)
 }
 
@@ -101,7 +101,7 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 	isPlatforms := s.cfg.Mode == forward.ModeNone && s.machine.Requested() // which has sent it
 	if isPlatforms && s.worker.Is(child.PID) {
 		p, _ = s.history.Start.Process(child.PID)
-		sig, after = s.delivered(s.machine.StopSignal()), time.Since(s.machine.RequestedAt())
+		sig, after = s.sends, time.Since(s.machine.RequestedAt())
 	}
 	if by != sig || after > atOnce || !s.works(p, sig) || s.interrupted() {
 		return
@@ -124,19 +124,18 @@ func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
 // nil if no process is left.
 func (s *Supervisor) warnGone(now *proc.Snapshot) {
 	const atOnce = 200 * time.Millisecond
-	stop := s.delivered(s.machine.StopSignal())
 	if time.Since(s.machine.RequestedAt()) > s.cfg.StopDelay+atOnce || s.interrupted() {
 		return
 	}
-	byIt := s.worker.Gone() && s.worker.Exit.ExitStatus() == 128+int(stop)
+	byIt := s.worker.Gone() && s.worker.Exit.ExitStatus() == 128+int(s.sends)
 	for _, p := range s.atWork {
 		up, _ := s.history.Start.Process(p.PPID)
 		is, _ := now.Process(p.PID)
 		lives := is.ID == p.ID && is.Alive()
 		_, sent, _ := s.history.SentTo(p.PID)
-		lacks, _ := diag.LacksHandler(p, stop)
+		lacks, _ := diag.LacksHandler(p, s.sends)
 		if !lives && sent == 0 && lacks && (byIt || program.Of(&up) == program.Shell) {
-			s.journal.OnceOf(p.Comm, journal.EndedAtOnce, p, stop)
+			s.journal.OnceOf(p.Comm, journal.EndedAtOnce, p, s.sends)
 		}
 	}
 }

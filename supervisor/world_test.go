@@ -152,7 +152,7 @@ func (p *process) end(status unix.WaitStatus) {
 	}
 	p.changed(status)
 	if p.w.watched[p.PID] {
-		p.w.died <- p.PID
+		p.w.died <- p.ID
 		p.w.queue.Wake()
 	}
 	if p.parent != nil {

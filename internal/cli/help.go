@@ -34,7 +34,7 @@ Others
   -h, --help                this page
   -V, --version             the version
 Subcommands, for the drainit of this container, or the one with --pid N
-  status [--ready] [--plan] [--json]  0: the worker lives; --ready: takes work
+  status [--ready] [--plan] [--json]  0: it lives; --ready: it takes work
   quiet [--sleep DUR]       send TSTP; return when quiet, or after DUR
   resume                    send CONT
   stop [--force] [--wait]   send TERM; --force kills; --wait waits for the end

@@ -63,8 +63,7 @@ func (fs flagSet) delay(to *time.Duration, name string) { fs.Func(name, "", into
 // flags are the command line as it was given, not checked.
 type flags struct {
 	flagSet
-	settings               []setting
-	group, single, verbose bool
+	settings []setting
 }
 
 // newFlags returns all flags. The flag of a setting keeps its values until apply reads them. Any other flag
@@ -82,15 +81,26 @@ func newFlags(o *options) *flags {
 			f.Lookup(s.name).NoOptDefVal = "true"
 		}
 	}
-	f.toggle(&f.group, "group", "g")
-	f.toggle(&f.single, "single-child", "c")
-	f.toggle(&f.verbose, "verbose", "v")
+	f.alias("group", "g", "forward", "group")
+	f.alias("single-child", "c", "forward", "worker")
+	f.alias("verbose", "v", "log-level", "debug")
 	f.toggle(new(bool), "subreaper", "s") // for tini's sake, as the next
 	f.toggle(new(bool), "warn-reaped", "w")
 	f.toggle(&o.pause, "pause", "P")
 	f.toggle(&o.version, "version", "V")
 	f.Func("install", "", into(&o.install, parseFolder))
 	return f
+}
+
+// alias adds a flag that sets another to a value. Of several flags for one setting the last counts.
+func (f *flags) alias(name, short, other, value string) {
+	f.BoolFuncP(name, short, "", func(given string) error {
+		on, err := parseBool(given)
+		if on {
+			err = f.Set(other, value)
+		}
+		return err
+	})
 }
 
 // parse reads the flags, and the environment where a flag is not given. The error is pflag.ErrHelp,
@@ -103,13 +113,9 @@ func parse(args, environ []string) (*options, error) {
 		o.plan, args = addPlan(f.flagSet), args[1:]
 	}
 	err := f.Parse(args)
-	unknown := new(pflag.NotExistError)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		return o, err
-	case errors.As(err, &unknown) && removed[unknown.GetSpecifiedName()] != "":
-		name := unknown.GetSpecifiedName()
-		return o, fmt.Errorf("--%s is no longer a flag: %s", name, removed[name])
 	case err != nil:
 		hint := "drainit --help lists the flags, and COMMAND's own come after COMMAND"
 		ends := func(arg string) bool { return arg == "--" || isVerb(arg) }
@@ -120,14 +126,11 @@ func parse(args, environ []string) (*options, error) {
 	case o.version:
 		return o, nil
 	}
-	clash := f.group && f.single || f.Changed("forward") && (f.group || f.single)
 	if err := o.apply(f, environ); err != nil {
 		return o, err
 	}
 	o.Command, o.Env = f.Args(), workerEnv(environ)
 	switch {
-	case clash:
-		return o, errors.New("-g, -c and --forward say which processes get a signal: give one of them")
 	case o.pause && o.plan != nil:
 		return o, errors.New("--pause runs no COMMAND, and plan rehearses the stop of one")
 	case o.install != "" && (o.plan != nil || o.pause || f.NArg() > 0):
@@ -140,7 +143,6 @@ func parse(args, environ []string) (*options, error) {
 
 // apply sets each setting from its flags, or else from the environment.
 func (o *options) apply(f *flags, environ []string) error {
-	f.spellOut()
 	own := findLimit(environ)
 	for _, s := range f.settings {
 		values, source := s.find(environ)
@@ -161,7 +163,6 @@ func (o *options) apply(f *flags, environ []string) error {
 	}
 	o.Warning = o.warning(own)
 	o.doubtUnknown(environ, f.settings)
-	o.doubtEmpty(environ, f.settings)
 	o.dropStopDelay()
 	return nil
 }
@@ -171,19 +172,6 @@ func (o *options) dropStopDelay() {
 		const words = "a stop delay of %v has no effect, since the platform signals each process itself (%s)"
 		o.doubt(fmt.Sprintf(words, o.StopDelay, o.Unsent))
 		o.StopDelay = 0
-	}
-}
-
-// spellOut sets the settings that -g, -c and -v stand for.
-func (f *flags) spellOut() {
-	if f.group {
-		_ = f.Set("forward", "group")
-	}
-	if f.single {
-		_ = f.Set("forward", "worker")
-	}
-	if f.verbose {
-		_ = f.Set("log-level", "debug")
 	}
 }
 

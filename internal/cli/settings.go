@@ -80,16 +80,6 @@ func (s setting) find(environ []string) (values []string, source string) {
 	return values, s.variable()
 }
 
-// doubtEmpty notes which variables are empty, and so count as not set. An empty flag such as --grace= is an
-// error.
-func (o *options) doubtEmpty(environ []string, all []setting) {
-	for _, s := range all {
-		if value, set := lookup(environ, s.variable()); set && value == "" {
-			o.doubt(s.variable() + " is empty, and counts as not set")
-		}
-	}
-}
-
 // ofService reports whether Kubernetes has made a variable for a service, such as one that is called drainit.
 func ofService(name, value string) bool {
 	made := func(part string) bool { return strings.Contains(name, part) }
@@ -111,13 +101,7 @@ func (o *options) doubtUnknown(environ []string, all []setting) {
 	names := variables(all)
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
-		rest, ours := strings.CutPrefix(name, prefix)
-		instead := removed[strings.ToLower(strings.ReplaceAll(rest, "_", "-"))]
-		switch {
-		case !ours || slices.Contains(names, name) || ofService(name, value):
-		case instead != "":
-			o.doubt(name + " is no longer a setting: " + instead)
-		default:
+		if strings.HasPrefix(name, prefix) && !slices.Contains(names, name) && !ofService(name, value) {
 			others = append(others, name)
 		}
 	}

@@ -31,10 +31,14 @@ func runVerb(args []string, stdout, stderr io.Writer) int {
 }
 
 // configOf returns the settings of a drainit, which it reads from its command line and its environment. If
-// the environment can't be read, it returns what the command line says, with an error.
+// the environment can't be read, it returns what the command line says, with an error. So it does if another
+// program runs that drainit: the command line may be that of an emulator.
 func configOf(pid int) (supervisor.Config, error) {
 	args, _ := proc.ReadWhole(pid, "cmdline")
 	environ, failed := proc.ReadWhole(pid, "environ")
+	if proc.IsEmulated() || new(proc.Reader).RunsAnother(pid) {
+		failed = errors.New("another program runs it, such as an emulator or another version")
+	}
 	words := strings.Split(strings.TrimSuffix(args, "\x00"), "\x00")
 	o, err := parse(words[1:], strings.Split(environ, "\x00"))
 	return o.Config, cmp.Or(failed, err)

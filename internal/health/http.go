@@ -39,7 +39,7 @@ func appendAnswer(out, request []byte, now *title.State) []byte {
 		status, body = "404 Not Found", "there are /readyz and /healthz"
 	case string(method) != "GET" && !head:
 		status, body = "405 Method Not Allowed\r\nAllow: GET, HEAD", "takes GET"
-	case ready && !now.Ready(), healthy && !now.WorkerAlive:
+	case ready && !now.Ready(), healthy && *now == title.State{}: // before the worker
 		status = "503 Service Unavailable"
 	}
 	// fmt.Appendf leaves garbage, 600 kB in a flood of probes.

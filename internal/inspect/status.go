@@ -64,15 +64,15 @@ type Row struct {
 	Indent       string     `json:"-"` // blanks, by which it stands below its parent
 }
 
-// status prints the status that is asked for, and returns the exit status. It is 1 if the worker has ended
-// or, with Ready, takes no work.
+// status prints the status that is asked for, and returns the exit status. It is 1 if, with Ready, the worker
+// takes no work.
 func (d *instance) status(r Request) (status int) {
 	now := d.report(r.JSON || !r.Ready, r.Plan)
 	text := now.text()
 	if r.Ready { // no more than the phase: each new text is a new event to Kubernetes
 		text = now.word + "\n"
 	}
-	if !now.WorkerAlive || r.Ready && !now.Ready {
+	if r.Ready && !now.Ready {
 		status = statusNo
 	}
 	return d.print(status, now, r.JSON, text)
@@ -99,14 +99,11 @@ func (d *instance) report(whole, plan bool) report {
 	if is.WorkerStopped {
 		r.word += ", but the worker is stopped"
 	}
-	if is.Phase == machine.Quiet {
-		r.QuietHandled = new(!is.QuietUnhandled)
-	}
-	if is.QuietUnhandled {
-		r.word += ", but no process handled that, and the worker still takes work"
-	}
-	if is.Unresumed != 0 {
-		r.word += ", and no CONT ends that"
+	r.word += [...]string{"", ", but no process handled that, and the worker still takes work",
+		", but which processes handle that is not known, and none was sent it",
+		", and no CONT ends that", ", and no CONT ends that"}[is.Quiet]
+	if is.Phase == machine.Quiet && is.Quiet != title.Unknown {
+		r.QuietHandled = new(is.Quiet != title.Unhandled)
 	}
 	if whole && is.Phase == machine.Starting {
 		r.cfg, _ = d.config(d.PID)
@@ -152,9 +149,7 @@ func (d *instance) addProcesses(r *report, plan bool) {
 		return
 	}
 	if of := byKey(notes); draining {
-		came := r.addStop(last(of[title.Stopping]), proc.SinceBoot(), time.Now())
-		cfg, _ := d.config(d.PID)
-		r.addNotes(of, cfg.Delivered(came))
+		r.addNotes(of, r.addStop(last(of[title.Stopping]), proc.SinceBoot(), time.Now()))
 	} else {
 		d.addPlan(r, cmp.Or(before, r.all), last(of[title.Worker]))
 	}
@@ -172,8 +167,8 @@ func byKey(notes string) map[string][]string {
 
 func last(texts []string) string { return append([]string{""}, texts...)[len(texts)] }
 
-// addStop adds the stop that a note describes (title.Stop), and returns the signal that requested it, 0 for
-// none. A text that describes no stop adds nothing. sinceBoot and wall are the present time by two clocks.
+// addStop adds the stop that a note describes (title.Stop), and returns the signal that processes are sent
+// for it. A text that describes no stop adds nothing. sinceBoot and wall are the present time by two clocks.
 func (r *report) addStop(note string, sinceBoot time.Duration, wall time.Time) unix.Signal {
 	stop, ok := title.ParseStop(note)
 	if !ok || stop.Since > sinceBoot {
@@ -187,7 +182,7 @@ func (r *report) addStop(note string, sinceBoot time.Duration, wall time.Time) u
 	if stop.Grace != machine.Forever && r.Phase == machine.Draining.String() {
 		r.TimeLeft = new(logx.InTenths(max(0, stop.Grace-r.stopping)))
 	}
-	return stop.Signal
+	return stop.Sends
 }
 
 // addNotes adds the notes about each process: what drainit has done with it, or why nothing. Behind them

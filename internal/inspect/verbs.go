@@ -96,13 +96,16 @@ func (d *instance) quiet(sleep time.Duration) (status int) {
 		return d.answer(0, "%s is %s already: nothing to quiet", d, d.is.Phase)
 	}
 	quieted := func(is title.State) bool {
-		return is.Phase > machine.Quiet || is.Phase == machine.Quiet && is.Unresumed == 0
+		return is.Phase > machine.Quiet || is.Phase == machine.Quiet && is.Quiet < title.Unresumed
 	}
 	if status = d.signalUntil(unix.SIGTSTP, quieted); status != 0 {
 		return status
 	}
 	d.sleep(sleep)
-	if d.is.QuietUnhandled {
+	switch d.is.Quiet {
+	case title.Unknown:
+		return d.answer(statusNo, "quiet has no effect: which processes handle SIGTSTP is not known")
+	case title.Unhandled:
 		const advice = "If it uses another signal for this: --rewrite TSTP:SIG"
 		d.sayf("quiet has no effect: no process handles SIGTSTP, and the worker keeps taking work. " + advice)
 	}
@@ -110,16 +113,16 @@ func (d *instance) quiet(sleep time.Duration) (status int) {
 }
 
 func (d *instance) resume() (status int) {
-	if before := d.is.Unresumed; d.is.Phase <= machine.Quiet {
+	if before := d.is.Quiet; d.is.Phase <= machine.Quiet {
 		status = d.signalUntil(unix.SIGCONT, func(is title.State) bool {
-			return is.Phase != machine.Quiet || is.Unresumed != before
+			return is.Phase != machine.Quiet || is.Quiet != before
 		})
 	}
 	switch {
 	case d.is.Phase > machine.Quiet: // or a stop came before the resume
 		const words = "%s is %s: a worker that was sent the stop signal can't be resumed"
 		return d.answer(statusNo, words, d, d.is.Phase)
-	case status == 0 && !d.gone && d.is.Unresumed != 0:
+	case status == 0 && !d.gone && d.is.Quiet >= title.Unresumed:
 		const advice = "If the worker uses another signal for this: --rewrite CONT:SIG; else restart it"
 		return d.answer(statusNo, "still quiet: no process that was quieted handles SIGCONT. "+advice)
 	}
@@ -127,7 +130,7 @@ func (d *instance) resume() (status int) {
 }
 
 // stop sends the stop signal to a drainit that is not stopping yet. If it is stopping already, stop prints
-// its status. With Force it has drainit kill at once, and with Wait it returns when drainit has ended.
+// its status. With Force drainit kills at once, and with Wait stop returns when drainit has ended.
 func (d *instance) stop(r Request) (status int) {
 	switch {
 	case r.Force:

@@ -86,6 +86,7 @@ func (j *Journal) Publish(key, text any) {
 	if j.notes == nil {
 		fd, _ := unix.MemfdCreate("drainit", unix.MFD_CLOEXEC)
 		j.notes = os.NewFile(uintptr(fd), title.Notes)
+		_ = j.notes.Chmod(0o600)
 	}
 	_, _ = fmt.Fprintf(j.notes, "%v:%v\n", key, text)
 }
@@ -191,7 +192,7 @@ func (p Phrase) String() string { return p.words }
 // TimeLeft says when SIGKILL comes: after the rest of the grace period, at once or never.
 func (j *Journal) TimeLeft(now time.Time) Phrase {
 	end, limited := j.machine.GraceEnd()
-	switch left := end.Sub(now); {
+	switch left := max(0, end.Sub(now)); {
 	case limited:
 		return Phrase{"SIGKILL in " + tenths(left), []any{field{"left_s", logx.InTenths(left)}}}
 	case j.machine.Phase() == machine.Killing:

@@ -79,6 +79,9 @@ func TestNotesAreBounded(t *testing.T) {
 	for range most + 5 {
 		j.Note("it works", proc.ID{PID: 7})
 	}
+	if info, err := j.notes.Stat(); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("others may read them: %v, %v", info.Mode(), err)
+	}
 	if j.noted != most+1 {
 		t.Errorf("%d were noted, want %d", j.noted, most+1)
 	}

@@ -95,7 +95,7 @@ func (j *Journal) Draining(
 ) {
 	then := j.TimeLeft(now)
 	if end, ok := j.machine.GraceEnd(); ok {
-		then.words = fmt.Sprintf("what still runs after %s is killed", tenths(end.Sub(now)))
+		then.words = fmt.Sprintf("what still runs after %s is killed", tenths(max(0, end.Sub(now))))
 	}
 	if interactive && sig == unix.SIGINT {
 		then.words += ", Ctrl-C again kills at once"

@@ -1,7 +1,7 @@
 // Package logx writes drainit's log to standard error, as text or JSON.
 //
-// It owns the descriptor and the form of a line. It must never block or end drainit, whatever
-// happens to the reader of the log.
+// It owns the descriptor of a drainit that has a worker, and the form of a line. Whatever happens to the
+// reader of the log, it must never end drainit, nor block it for longer than Close says.
 package logx
 
 import (

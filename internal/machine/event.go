@@ -9,14 +9,12 @@ import (
 // EventKind is the kind of an event.
 type EventKind uint8
 
-// The events. The signals are as they came, before any rewrite.
+// The events. A signal that means nothing to the machine is none.
 const (
 	Started        EventKind = iota // the worker runs
-	StopSignaled                    // a stop signal came: Event.Signal
+	StopSignaled                    // a stop signal came: Event.Signal, before any rewrite
 	QuietSignaled                   // TSTP came
-	ResumeSignaled                  // CONT came
-	Resumed                         // the processes that were quieted take work again
-	OtherSignaled                   // any other signal came: Event.Signal
+	ResumeSignaled                  // CONT came in quiet
 	WorkerExited                    // the worker has been waited for and other children are left
 	ChildExited                     // another child has been waited for
 	NothingLeft                     // no child is left (ECHILD)
@@ -37,15 +35,14 @@ type ActionKind uint8
 
 // The actions. Those after Say are the steps of a stop.
 const (
-	Say           ActionKind = iota // write Action.Line alone
-	SignalWorker                    // begin the stop: send Action.Signal to the worker
+	Say           ActionKind = iota // write Action.Line
+	SignalWorker                    // begin the stop: send its signal to the worker
 	SignalOrphans                   // signal the orphans that no other process can have signalled
 	LastCall                        // the grace is nearly over: also those that another may have signalled
 	FinalCall                       // the kill is near: all that handle the signal and were not signalled
 	Inspect                         // see whether the worker keeps signals from the processes below it
 	QuietWorker                     // send TSTP to the processes that handle it and have not been sent it
 	ResumeWorker                    // send CONT to the processes that were sent TSTP; Resumed ends quiet
-	PassThrough                     // forward Action.Signal
 	KillTree                        // SIGKILL to everything below drainit, the first time with Action.Reason
 	GiveUp                          // a process outlived SIGKILL
 )
@@ -57,7 +54,7 @@ type Line uint8
 const (
 	DrainBegins Line = iota // by a stop signal, Action.Signal
 	WorkerEnded             // the drain begins because the worker exited
-	DelayOver               // the stop delay is over, and the worker was sent Action.Signal
+	DelayOver               // the stop delay is over, and the worker was signalled
 	GraceBegins             // by the first stop signal in a drain that began without one
 	SameStop                // a stop signal that is the same request as the first
 	StopIgnored             // a stop signal that is ignored, as configured

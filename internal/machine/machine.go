@@ -1,7 +1,8 @@
 // Package machine has the phases of a worker's life under drainit: which comes when.
 //
-// It owns the order of the phases and every deadline, as data. It must never do I/O, read a clock or start
-// anything. It gets an event and its time, and returns the actions, so that tests can walk all of its states.
+// It owns the order of the phases, and when each step of quiet, drain and kill comes, as data. It must never
+// do I/O, read a clock or start anything. It gets an event and its time, and returns the actions, so that
+// tests can walk all of its states.
 package machine
 
 import (
@@ -27,7 +28,6 @@ const (
 	progressEvery = 5 * time.Second        // a line of progress while draining
 	lastCallTime  = 10 * time.Second       // the last call comes this long before the kill, at most
 	finalCallTime = 2 * time.Second        // likewise the final call
-	lastCallEvery = 100 * time.Millisecond // a snapshot after the last call, where not each death is known
 	snapshotEvery = time.Second            // for orphans: adoption gives no SIGCHLD
 	snapshotRare  = 5 * time.Second        // where the death of each parent is known at once
 	snapshotSoon  = 60 * time.Millisecond  // after a signal: its handler has run by then
@@ -65,6 +65,7 @@ type Machine struct {
 	cfg Config
 
 	phase     Phase
+	ready     bool                  // the worker is, or no one asks
 	timers    [timerCount]time.Time // zero if not set
 	requested time.Time             // when the first stop signal came, zero for none
 	signal    unix.Signal           // the first stop signal, 0 for none
@@ -86,8 +87,13 @@ type Config struct {
 // New returns a machine in phase Starting.
 func New(cfg Config) *Machine { return &Machine{cfg: cfg} }
 
-// Phase returns the phase that the machine is in.
-func (m *Machine) Phase() Phase { return m.phase }
+// Phase returns the phase that the machine is in. A worker that runs and is not ready is Starting.
+func (m *Machine) Phase() Phase {
+	if m.phase == Running && !m.ready {
+		return Starting
+	}
+	return m.phase
+}
 
 // Grace returns how long after the beginning of the drain the kill comes. The drain begins with the first
 // stop signal, or with the end of a worker that exited by itself. In the second case the time is CrashGrace
@@ -152,37 +158,31 @@ func (m *Machine) pauseEnd(times time.Duration) time.Time {
 	return m.looked.Add(max(times*m.took, snapshotApart))
 }
 
+// Ready notes that the worker is ready, now or as soon as it runs.
+func (m *Machine) Ready() { m.ready = true }
+
+// Resumed ends quiet: the processes that were quieted take work again.
+func (m *Machine) Resumed() { m.phase = Running }
+
 // Observed sets the time of the next snapshot of a drain in which no child dies. It comes soon after a signal
-// was sent, as acted says; later ones wait for half of the time that has passed since. If watched, the death
-// of each process that can leave an orphan will be known, and the snapshots are rarer. If again is positive,
-// the snapshot comes no later than that.
+// was sent, as acted says. Each later one waits for half of the time that has passed since, and for a second
+// at most. If watched, the death of each process that can leave an orphan will be known, and the snapshots
+// are rarer. If again is positive, the snapshot comes no later than that.
 func (m *Machine) Observed(now time.Time, acted bool, again time.Duration, watched bool) {
 	if acted {
 		m.acted = now
 	}
-	next, every := m.acted.Add(snapshotSoon), m.every(watched)
-	if !next.After(now) {
-		next = now.Add(min(max(now.Sub(m.acted)/2, snapshotEvery), every))
+	wait := max(now.Sub(m.acted)/2, snapshotSoon)
+	switch {
+	case !watched || m.call == LastCall || m.call == FinalCall:
+		wait = min(wait, snapshotEvery)
+	case !acted: // nothing happens
+		wait = max(min(wait, snapshotRare), idleShare*m.took)
 	}
-	if watched && m.call < LastCall && next.Sub(now) >= snapshotEvery { // nothing happens
-		next = latest(next, m.pauseEnd(idleShare))
+	if again > 0 {
+		wait = min(wait, again)
 	}
-	if at := now.Add(again); again > 0 && at.Before(next) {
-		next = at
-	}
-	m.timers[snapshotTimer] = next
-}
-
-// every returns how often a drain takes a snapshot when no child dies, unless a pause is longer. For watched,
-// see Observed.
-func (m *Machine) every(watched bool) time.Duration {
-	switch calls := m.call >= LastCall; {
-	case calls && !watched:
-		return lastCallEvery
-	case calls || !watched:
-		return snapshotEvery
-	}
-	return snapshotRare
+	m.timers[snapshotTimer] = now.Add(wait)
 }
 
 // enter changes the phase, and unsets all timers: none outlives its phase.

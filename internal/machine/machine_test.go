@@ -22,8 +22,6 @@ var events = map[string]Event{
 	"force": {Kind: StopSignaled, Signal: unix.SIGTERM, Forced: true},
 	"TSTP":  {Kind: QuietSignaled, Signal: unix.SIGTSTP},
 	"CONT":  {Kind: ResumeSignaled, Signal: unix.SIGCONT},
-	"again": {Kind: Resumed},
-	"USR1":  {Kind: OtherSignaled, Signal: unix.SIGUSR1},
 	"exit":  {Kind: WorkerExited},
 	"child": {Kind: ChildExited},
 	"empty": {Kind: NothingLeft},
@@ -35,8 +33,7 @@ var (
 	names = [...]string{
 		SignalWorker: "signal", SignalOrphans: "orphans", LastCall: "last call", FinalCall: "final call",
 		Inspect:     "inspect",
-		QuietWorker: "quiet", ResumeWorker: "resume", PassThrough: "pass", KillTree: "kill",
-		GiveUp: "give up",
+		QuietWorker: "quiet", ResumeWorker: "resume", KillTree: "kill", GiveUp: "give up",
 	}
 	lines = [...]string{
 		DrainBegins: "say drain", WorkerEnded: "say exit", DelayOver: "say signalled",
@@ -54,18 +51,26 @@ func (a Action) String() string {
 	return strings.Join(strings.Fields(word+" "+string(a.Reason)+" "+unix.SignalName(a.Signal)), " ")
 }
 
-// play steps a new machine through a script, such as "0s start, 99ms TERM": the time is that since
-// clock0. "1s took=5ms" is a snapshot, and "1s watched", "1s unwatched=acted" or "1s watched= again 5s"
-// what it observed. did is the last event's phase and actions.
+// play steps a new machine through a script, such as "0s start, 99ms TERM": the time is that since clock0.
+// "1s took=5ms" is a snapshot, and "1s watched", "1s unwatched=acted" or "1s watched= again 5s" what it
+// observed. "1s ready", "0s unready" and "1s again" are what else is noted. did is the last event's phase and
+// actions.
 func play(t *testing.T, cfg Config, script string) (m *Machine, did string) {
 	t.Helper()
 	m = New(cfg)
+	m.Ready()
 	for moment := range strings.SplitSeq(script, ", ") {
 		at, word, _ := strings.Cut(moment, " ")
 		word, given, _ := strings.Cut(word, "=")
 		now := clock0.Add(duration(t, cmp.Or(at, "0s")))
 		switch event, known := events[word]; {
 		case moment == "":
+		case word == "ready", word == "unready":
+			m.ready = word == "ready"
+			did = m.Phase().String()
+		case word == "again":
+			m.Resumed()
+			did = m.Phase().String()
 		case word == "took":
 			m.SnapshotTook(now, duration(t, given))
 		case word == "watched", word == "unwatched":
@@ -107,8 +112,7 @@ func TestEachPhaseAndEvent(t *testing.T) {
 		does[row[0]][row[1]] = row[2]
 	}
 	for into, does := range does {
-		for _, word := range []string{"start", "TERM", "TSTP", "CONT", "again", "USR1", "exit", "child",
-			"empty", "tick"} {
+		for _, word := range []string{"start", "TERM", "TSTP", "CONT", "exit", "child", "empty", "tick"} {
 			m, _ := play(t, Config{Grace: time.Minute}, into)
 			want := cmp.Or(does[word], m.Phase().String()+":")
 			if got := step(m, clock0.Add(500*time.Millisecond), events[word]); got != want {

@@ -6,11 +6,6 @@ import "time"
 // actions, in their order.
 type transition func(m *Machine, now time.Time, e Event) []Action
 
-// passOn forwards the signal, and changes nothing in the machine.
-func passOn(_ *Machine, _ time.Time, e Event) []Action {
-	return []Action{{Kind: PassThrough, Signal: e.Signal}}
-}
-
 // table has the transition for each event in each phase. An event without one does nothing.
 var table = [Count][eventCount]transition{
 	Starting: {
@@ -18,31 +13,26 @@ var table = [Count][eventCount]transition{
 		StopSignaled: finish, // the worker is not started
 	},
 	Running: {
-		StopSignaled:   beginStop,
-		QuietSignaled:  quiet,
-		ResumeSignaled: passOn,
-		OtherSignaled:  passOn,
-		WorkerExited:   drainWhatIsLeft,
-		NothingLeft:    finish,
-		TimePassed:     timersOfRunning,
+		StopSignaled:  beginStop,
+		QuietSignaled: quiet,
+		WorkerExited:  drainWhatIsLeft,
+		NothingLeft:   finish,
+		TimePassed:    timersOfRunning,
 	},
 	Quiet: {
 		StopSignaled:   beginStop,
 		QuietSignaled:  quiet,
 		ResumeSignaled: resumeSoon,
-		Resumed:        runAgain,
-		OtherSignaled:  passOn,
 		WorkerExited:   drainWhatIsLeft,
 		NothingLeft:    finish,
 		TimePassed:     timersOfRunning,
 	},
 	Draining: {
-		StopSignaled:  stopAgain,
-		OtherSignaled: passOn,
-		WorkerExited:  lostWorker,
-		ChildExited:   snapshotNow,
-		NothingLeft:   finish,
-		TimePassed:    timersOfDraining,
+		StopSignaled: stopAgain,
+		WorkerExited: lostWorker,
+		ChildExited:  snapshotNow,
+		NothingLeft:  finish,
+		TimePassed:   timersOfDraining,
 	},
 	Killing: {
 		NothingLeft: finish,

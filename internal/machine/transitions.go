@@ -30,12 +30,6 @@ func resumeSoon(m *Machine, now time.Time, _ Event) []Action {
 	return nil
 }
 
-// runAgain ends quiet. A CONT that no quieted process acts upon does not.
-func runAgain(m *Machine, _ time.Time, _ Event) []Action {
-	m.phase, m.timers[resumeTimer] = Running, time.Time{}
-	return nil
-}
-
 // timersOfRunning has the timers of running and quiet.
 func timersOfRunning(m *Machine, now time.Time, _ Event) (actions []Action) {
 	if m.expires(resumeTimer, now) {
@@ -66,7 +60,7 @@ func beginStop(m *Machine, now time.Time, e Event) []Action {
 		m.timers[delayTimer], m.timers[snapshotTimer] = m.requested.Add(delay), time.Time{}
 		return []Action{say(DrainBegins, e.Signal), {Kind: QuietWorker}}
 	}
-	return []Action{{Kind: SignalWorker, Signal: e.Signal}, say(DrainBegins, e.Signal)}
+	return []Action{{Kind: SignalWorker}, say(DrainBegins, e.Signal)}
 }
 
 // drainWhatIsLeft begins the drain of what a worker that exited by itself has left, or the kill if drainit
@@ -86,7 +80,7 @@ func (m *Machine) beginDrain(now, since time.Time) {
 	m.enter(Draining)
 	m.timers[progressTimer] = now.Add(progressEvery)
 	m.startGrace(since)
-	m.timers[snapshotTimer] = now.Add(m.every(false))
+	m.timers[snapshotTimer] = now.Add(snapshotEvery)
 }
 
 func (m *Machine) startGrace(since time.Time) {
@@ -153,7 +147,7 @@ func snapshotNow(m *Machine, now time.Time, _ Event) []Action {
 
 // snapshot returns the action for a snapshot for orphans: the last or the final call if its time has come.
 func (m *Machine) snapshot(now time.Time) []Action {
-	m.timers[snapshotTimer] = now.Add(m.every(false))
+	m.timers[snapshotTimer] = now.Add(snapshotEvery)
 	return []Action{{Kind: m.call}}
 }
 
@@ -173,8 +167,8 @@ func timersOfDraining(m *Machine, now time.Time, _ Event) (actions []Action) {
 	progress := m.due(progressTimer, now) || look && !now.Before(m.timers[progressTimer])
 	switch delayed := m.isSet(delayTimer); {
 	case m.expires(delayTimer, now):
-		m.timers[snapshotTimer] = now.Add(m.every(false))
-		actions = []Action{{Kind: SignalWorker, Signal: m.signal}, say(DelayOver, m.signal)}
+		m.timers[snapshotTimer] = now.Add(snapshotEvery)
+		actions = []Action{{Kind: SignalWorker}, say(DelayOver, m.signal)}
 	case !delayed && (look || progress): // both need a snapshot
 		actions = m.snapshot(now)
 	}

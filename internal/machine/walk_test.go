@@ -164,6 +164,11 @@ func (w *walk) step(from *place, now time.Time, e Event) {
 	w.checkStep(from, &p, e, actions)
 	p.signalled = p.signalled || has(actions, SignalWorker)
 	p.inspected = p.inspected || has(actions, Inspect)
+	if has(actions, ResumeWorker) {
+		after := p
+		after.m.Resumed()
+		w.visit(&after)
+	}
 	if !slices.ContainsFunc(actions, func(a Action) bool { return a.Kind == SignalWorker || isSnapshot(a) }) {
 		w.visit(&p)
 		return
@@ -248,9 +253,9 @@ func (w *walk) checkEnd(from *place) {
 // allowed are the actions of each phase that is entered or stayed in, by their words.
 var allowed = map[Phase]string{
 	Starting: "",
-	Running:  "pass, inspect",
-	Quiet:    "pass, quiet, resume, inspect",
-	Draining: "signal, orphans, last call, final call, quiet, pass, " +
+	Running:  "inspect",
+	Quiet:    "quiet, resume, inspect",
+	Draining: "signal, orphans, last call, final call, quiet, " +
 		"say drain, say exit, say stop, say same, say ignored, say signalled, say progress",
 	Killing: "kill, kill grace, kill second_stop, kill force, kill forward_worker, say exit",
 	Done:    "give up",
@@ -258,7 +263,7 @@ var allowed = map[Phase]string{
 
 func (w *walk) checkStep(from, to *place, e Event, actions []Action) {
 	before, after := from.m.phase, to.m.phase
-	if after < before && !(before == Quiet && after == Running) {
+	if after < before {
 		w.fatalf(to, "%v went back to %v", before, after)
 	}
 	for i, a := range actions {

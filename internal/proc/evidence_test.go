@@ -16,7 +16,7 @@ import (
 func sleeps(t testing.TB, pid int) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		st, err := readStatus(pid)
+		st, err := statusOf(pid)
 		must(t, err)
 		p := Process{ID: ID{PID: pid}}
 		if p.readThreads(st, true); p.Asleep {

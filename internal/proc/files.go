@@ -34,12 +34,23 @@ func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid)
 // as one that a container engine makes, does not count as another: its file has the same length.
 func (r *Reader) RunsAnother(pid int) (another bool) {
 	another, _ = withTimeout(r, func(g *reading) (bool, error) {
-		g.reads(pid, details)
+		if !g.mayRead(pid, details) {
+			return false, ErrNoAnswer
+		}
 		own, failed := os.Stat("/proc/self/exe")
 		its, err := asOwner(pid, func() (os.FileInfo, error) { return os.Stat(procPath(pid, "exe")) })
 		return failed == nil && err == nil && own.Size() != its.Size(), err
 	})
 	return another
+}
+
+// IsEmulated reports whether an emulator such as qemu-user runs this process. It answers os.Executable with
+// the program, and shows itself to stat(2).
+func IsEmulated() bool {
+	name, _ := os.Executable()
+	own, _ := os.Stat(name)
+	runs, _ := os.Stat("/proc/self/exe")
+	return !os.SameFile(own, runs)
 }
 
 // Descriptors returns drainit's open descriptors, including that of the read itself.
@@ -127,13 +138,13 @@ func readPart(pid int, name string, at int64, size int) ([]byte, error) {
 	})
 }
 
-// asOwner makes a call that reads a file of /proc for which ptrace access is needed: exe, fd, syscall or mem.
-// If root is refused, it calls again with the user and group of the process: in Docker root has no
+// asOwner runs a function that reads a file of /proc for which ptrace access is needed: exe, fd, syscall or
+// mem. If root is refused, it runs it again with the user and group of the process: in Docker root has no
 // CAP_SYS_PTRACE, but the owner may read (ptrace(2), FSCREDS). A drainit that has a worker must not run it on
 // the main thread, whose parent-death signal setfsuid(2) clears. The kernel clears the dumpable flag of
 // drainit, too (kernel/cred.c, commit_creds), and asOwner sets it again.
-func asOwner[T any](pid int, call func() (T, error)) (T, error) {
-	got, err := call()
+func asOwner[T any](pid int, read func() (T, error)) (T, error) {
+	got, err := read()
 	if !isNotPermitted(err) || os.Geteuid() != 0 {
 		return got, err
 	}
@@ -151,7 +162,7 @@ func asOwner[T any](pid int, call func() (T, error)) (T, error) {
 			_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
 		}
 	}()
-	return call()
+	return read()
 }
 
 // readLink reads a link in the folder of a process.
@@ -168,11 +179,11 @@ func openProc(path string, flags int) (fd int, err error) {
 	return fd, err
 }
 
-// retry makes a call, and makes it again, twice at most, if it was interrupted or failed for the moment. A
-// snapshot with holes costs more, such as an exit status.
-func retry(call func() (int, error)) (n int, err error) {
+// retry makes a system call, and makes it again, twice at most, if it was interrupted or failed for the
+// moment. A snapshot with holes costs more, such as an exit status.
+func retry(do func() (int, error)) (n int, err error) {
 	for range 3 {
-		n, err = call()
+		n, err = do()
 		if err != unix.EINTR && err != unix.EAGAIN && err != unix.EIO && !isResourceExhausted(err) {
 			break
 		}

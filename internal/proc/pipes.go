@@ -78,7 +78,7 @@ func (g *reading) readWriters(s *Snapshot, these []*Process, given File, until t
 		if s.unsure = n > 0 && time.Now().After(until); s.unsure {
 			return
 		}
-		if !p.Alive() || !g.reads(p.PID, details) {
+		if !p.Alive() || !g.mayRead(p.PID, details) {
 			continue
 		}
 		for _, fd := range []string{"1", "2"} {
@@ -134,7 +134,7 @@ func openAt(pid int, fd string) openFile {
 	return file
 }
 
-// mostJobs is up to how many children of a process have their standard input compared with its own.
+// mostJobs limits how many children's standard inputs are compared with their parent's.
 const mostJobs = 64
 
 // readInput reads what the standard input of a process is. A shell without job control gives a command in the

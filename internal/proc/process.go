@@ -45,7 +45,7 @@ type Process struct {
 	unread    bool   // it hangs, so that not even its stat can be read
 }
 
-// Details is what more than the stat of a process shows (Reader.Tree).
+// Details is what Reader.Tree reads beside the stat of a process. The stat alone shows Call.Sleeps.
 type Details struct {
 	Blocked  signals.Set // by each of its threads, including signals that a thread waits for
 	Awaited  signals.Set // of the blocked: it waits for them in sigwait, or reads them from a signalfd

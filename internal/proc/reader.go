@@ -32,16 +32,16 @@ func OwnInput() File { return openAt(os.Getpid(), "0").pipe() }
 // MostHung is how many threads of a Reader may hang. Beyond that it reads nothing until one is back.
 const MostHung = 4
 
-// withTimeout makes a call that reads, on another thread, and returns what the call returns. If a process
-// does not answer, the call is given up and made again without that process. The error is ErrNoAnswer,
-// ErrNoProc, or that of the call.
-func withTimeout[T any](r *Reader, call func(g *reading) (T, error)) (got T, _ error) {
+// withTimeout runs a function that reads (do), on another thread, and returns what that returns. If a process
+// does not answer, the function is given up and run again without that process. The error is ErrNoAnswer,
+// ErrNoProc, or that of the function.
+func withTimeout[T any](r *Reader, do func(g *reading) (T, error)) (got T, _ error) {
 	for {
 		g := r.begin()
 		if g == nil {
 			return got, ErrNoAnswer
 		}
-		var its T // a call that was given up may still write it
+		var its T // one that was given up may still write it
 		var err error
 		go func() {
 			defer close(g.done)
@@ -49,7 +49,7 @@ func withTimeout[T any](r *Reader, call func(g *reading) (T, error)) (got T, _ e
 			defer runtime.UnlockOSThread()
 			g.tid.Store(int32(unix.Gettid()))
 			if err = checkProc(); err == nil {
-				its, err = call(g)
+				its, err = do(g)
 			}
 		}()
 		if g.wait() {
@@ -109,9 +109,9 @@ const (
 	details      // all that is not in its stat
 )
 
-// reads is called before each read of a file: it notes what is read next, and returns false if another
-// reading hangs at that. If this reading was given up, reads does not return: the goroutine ends.
-func (g *reading) reads(pid int, what part) bool {
+// mayRead is called before each read of a file: it notes what is read next, and returns false if another
+// reading hangs at that. If this reading was given up, mayRead does not return: the goroutine ends.
+func (g *reading) mayRead(pid int, what part) bool {
 	at := place{pid, what}
 	if slices.Contains(g.hangs, at) {
 		return false
@@ -144,7 +144,7 @@ func (g *reading) wait() bool {
 		case <-time.After(looksApart):
 		}
 		tid := int(g.tid.Load())
-		now, err := readStatus(tid) // a thread of our own answers
+		now, err := statusOf(tid) // a thread of our own answers
 		if tid == 0 || err != nil || now.state == 'R' || now.switches != last.switches || isInFutex(now) {
 			still, last = -1, now
 		}
@@ -160,7 +160,7 @@ func isInFutex(t status) bool {
 	return call.Sleeps && (call.Number == unix.SYS_FUTEX || call.Number == time64)
 }
 
-// giveUp has a reading end before its next read, and returns the place at which it hangs.
+// giveUp ends a reading before its next read, and returns the place at which it hangs.
 func (g *reading) giveUp() place {
 	g.Lock()
 	defer g.Unlock()

@@ -43,7 +43,7 @@ func (h hanging) release(pid int) { h[pid].w.Close() }
 func (h hanging) take(r *Reader, pids []int) (*Snapshot, error) {
 	return withTimeout(r, func(g *reading) (*Snapshot, error) {
 		for _, pid := range pids {
-			if g.reads(pid, stat) {
+			if g.mayRead(pid, stat) {
 				h.read(pid)
 			}
 		}
@@ -106,6 +106,24 @@ func TestProcessThatHangsIsLeftOutUntilItIsBack(t *testing.T) {
 	}
 }
 
+// Whether a process runs another program is not known as long as its details hang.
+func TestProgramOfAProcessThatHangsIsNotKnown(t *testing.T) {
+	pid := sleeper(t)
+	h := newHanging(t, pid)
+	var r Reader
+	another := r.RunsAnother(pid)
+	_, _ = withTimeout(&r, func(g *reading) (bool, error) {
+		if g.mayRead(pid, details) {
+			h.read(pid)
+		}
+		return true, nil
+	})
+	if unknown := r.RunsAnother(pid); !another || unknown {
+		t.Errorf("it runs another: %t, and while it hangs: %t", another, unknown)
+	}
+	h.release(pid)
+}
+
 // Each takes a thread, of which there are only so many.
 func TestTooManyThatHangEndAllReadsUntilOneIsBack(t *testing.T) {
 	pids := sleepers(t, MostHung+1)
@@ -130,9 +148,9 @@ func TestReadingThatWasGivenUpReadsNothingMore(t *testing.T) {
 	went := false
 	var r Reader
 	_, err := withTimeout(&r, func(g *reading) (none int, _ error) {
-		if g.reads(pids[0], details) {
+		if g.mayRead(pids[0], details) {
 			h.read(pids[0])
-			g.reads(pids[0], details)
+			g.mayRead(pids[0], details)
 			went = true
 		}
 		return none, nil
@@ -156,7 +174,7 @@ func TestSlowReadIsWaitedFor(t *testing.T) {
 		"sleeps": func() { time.Sleep(time.Millisecond) },
 	} {
 		done, err := withTimeout(&r, func(g *reading) (bool, error) {
-			g.reads(1, stat)
+			g.mayRead(1, stat)
 			for began := time.Now(); time.Since(began) < long; {
 				work()
 			}
@@ -287,7 +305,7 @@ func TestReadersOfOnePipeCostOnePass(t *testing.T) {
 func TestReadingThatWaitsForTheRuntimeDoesNotHang(t *testing.T) {
 	var r Reader
 	got, err := withTimeout(&r, func(g *reading) (int, error) {
-		g.reads(os.Getpid(), stat)
+		g.mayRead(os.Getpid(), stat)
 		<-time.After(2 * looksMost * looksApart)
 		return 7, nil
 	})

@@ -78,9 +78,9 @@ func (s status) rests() bool { return s.sleeps() && s.pending == 0 }
 // the builtin wait blocks CHLD.
 func (s status) sleeps() bool { return s.certain && s.state == 'S' && s.pending&^s.blocked == 0 }
 
-// readStatus reads the status of a thread. The thread of a process whose number is its pid is its main one.
+// statusOf reads the status of a thread. The thread of a process whose number is its pid is its main one.
 // If an error is returned, too, the status may lack something.
-func readStatus(tid int) (status, error) {
+func statusOf(tid int) (status, error) {
 	b, err := readSmall(procPath(tid, "status"))
 	s := parseStatus(b)
 	s.tid = tid
@@ -96,7 +96,7 @@ func otherThreads(pid int) (all []status, whole bool) {
 		if tid == pid {
 			continue
 		}
-		s, err := readStatus(tid)
+		s, err := statusOf(tid)
 		whole = whole && err == nil
 		if err == nil {
 			all = append(all, s)

@@ -51,9 +51,9 @@ func (r *Reader) Read(pid int) (Process, error) {
 func (g *reading) readOne(pid int) (Process, error) {
 	var st status
 	if len(g.hangs) == MostHung-1 {
-		st, _ = readStatus(pid)
+		st, _ = statusOf(pid)
 	}
-	if st.state == 'D' || !g.reads(pid, stat) {
+	if st.state == 'D' || !g.mayRead(pid, stat) {
 		return Process{}, ErrNoAnswer
 	}
 	return readStat(pid)
@@ -109,9 +109,9 @@ func (g *reading) tree(root int, given File, since *Snapshot, until time.Time) (
 	return s, nil
 }
 
-// doubtWaits reads which processes there are once more. It sets the Call to "not known" of each that has
-// started a child since s was read: it may wait for that child now. A shell with a loop around sleep(1)
-// starts a child all the time.
+// doubtWaits reads which processes there are once more. It takes the Call from each that has started a child
+// since s was read, so that it counts as awake: it may wait for that child now. A shell with a loop around
+// sleep(1) starts a child all the time.
 func (g *reading) doubtWaits(s *Snapshot) error {
 	started, err := g.statsBut(s)
 	for _, p := range started.All() {
@@ -139,7 +139,7 @@ func (g *reading) readDetails(these []*Process, s, since *Snapshot, until time.T
 		if n > 0 && time.Now().After(until) {
 			break
 		}
-		if !p.Alive() || !g.reads(p.PID, details) {
+		if !p.Alive() || !g.mayRead(p.PID, details) {
 			continue
 		}
 		before, _ := since.Process(p.PID)
@@ -162,7 +162,7 @@ func (g *reading) readDetails(these []*Process, s, since *Snapshot, until time.T
 			p.Untouched, p.Pending = false, 0 // neither is certain
 			continue
 		}
-		g.reads(p.PID, details)
+		g.mayRead(p.PID, details)
 		if err := p.confirm(); isResourceExhausted(err) {
 			return err
 		}
@@ -232,7 +232,7 @@ func (p *Process) confirm() error {
 // and the pending signals are of the same moment. A process that has vanished becomes dead. A process whose
 // file may not be read does not.
 func (p *Process) readStatus() (status, error) {
-	st, err := readStatus(p.PID)
+	st, err := statusOf(p.PID)
 	switch {
 	case IsGone(err):
 		p.State = 'X'

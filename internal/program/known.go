@@ -12,8 +12,8 @@ import (
 	"drainit/internal/signals"
 )
 
-// Reach is how far a program passes on a stop signal that it gets: the most processes that it signals by
-// itself, without itself. A KILL that follows does not count.
+// Reach is the largest set of processes, besides itself, that a program signals when it gets a stop signal. A
+// KILL that follows does not count.
 type Reach uint8
 
 // The reaches.

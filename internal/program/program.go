@@ -1,7 +1,9 @@
-// Package program finds which program a process runs, as far as that matters to the signals of
-// those below it: a shell, a package manager's launcher, or any other.
+// Package program finds which program a process runs, and what is known of that program: whether it is a
+// shell or a launcher, how far it passes a signal on, whether a handler is its runtime's, whether a shell
+// waits for a command, the marks of a command in the background, and whether it idles.
 //
-// It owns the names. It must never read anything: it goes by what a snapshot shows.
+// It owns the names of programs, but for those of helpers (package diag). It must never read anything: it
+// goes by what a snapshot shows.
 package program
 
 import (

@@ -1,13 +1,13 @@
-// Package sigqueue receives the signals sent to drainit: none is lost, and a flood of one does
-// not push out another.
+// Package sigqueue receives the signals sent to drainit. A flood of one does not push out another: none is
+// lost that would ask for anything more.
 //
 // os/signal puts each signal into a slot of its own, as the kernel does. One goroutine, the pump,
 // moves stop signals to Stops, with the time at which they came, and all others to the set of
 // pending signals. The loop takes from both.
 //
 // It subscribes in three steps (Open, Subscribe, SubscribeRest), since all at once would be the
-// longest part of the start. It owns every subscription and action, and must never act upon a
-// signal or block a sender.
+// longest part of the start. It owns every action, and every subscription of a drainit that has a worker. It
+// must never act upon a signal or block a sender.
 package sigqueue
 
 import (
@@ -132,8 +132,11 @@ func (q *Queue) Take(waiting signals.Set) (sig unix.Signal, ok bool) {
 }
 
 // Arrive adds a stop signal. In a flood it drops those for which Stops has no room: they would ask for the
-// same.
+// same. The last place is that of ForceStop, which asks for more.
 func (q *Queue) Arrive(a Arrival) {
+	if a.Signal != signals.ForceStop && len(q.Stops) == cap(q.Stops)-1 {
+		return
+	}
 	select {
 	case q.Stops <- a:
 		q.Wake()

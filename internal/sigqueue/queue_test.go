@@ -229,3 +229,24 @@ func TestStopPending(t *testing.T) {
 		t.Error("it is pending, and was taken")
 	}
 }
+
+// A flood of stop signals has no room for more of the same, but for one that kills at once.
+func TestForceStopIsNotLostInAFlood(t *testing.T) {
+	q := New()
+	for range 100 {
+		q.Arrive(Arrival{Signal: unix.SIGTERM})
+	}
+	for range 2 {
+		q.Arrive(Arrival{Signal: signals.ForceStop})
+	}
+	if len(q.Stops) != cap(q.Stops) {
+		t.Errorf("%d wait, want %d", len(q.Stops), cap(q.Stops))
+	}
+	var last Arrival
+	for len(q.Stops) > 0 {
+		last = <-q.Stops
+	}
+	if last.Signal != signals.ForceStop {
+		t.Errorf("the last is %v", last.Signal)
+	}
+}

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signalAtDeath has the kernel send one TERM to the worker when drainit dies, however it does. As PID 1 it
+// signalAtDeath asks the kernel to send the worker one TERM when drainit dies, however it does. As PID 1 it
 // does nothing: when PID 1 dies, the kernel ends everything.
 //
 // The parent-death signal (PR_SET_PDEATHSIG) does not do: it comes again each time that the worker passes

@@ -107,7 +107,7 @@ func fork(path string, argv []string, attr *syscall.ProcAttr) (pid int, err erro
 	})
 }
 
-// orByShell executes a program, or has /bin/sh run a script without "#!", as execvp does.
+// orByShell executes a program, or /bin/sh with a script without "#!", as execvp does.
 func orByShell(path string, argv []string, exec func(string, []string) (int, error)) (pid int, err error) {
 	pid, err = exec(path, argv)
 	forAnotherMachine := func() bool { return strings.HasPrefix(firstLine(path), "\x7fELF") }

@@ -1,14 +1,12 @@
-// Package title publishes drainit's phase as the name of its main thread, which ps shows
-// and the subcommands read. It has the form of the notes that drainit keeps in memory for drainit status.
+// Package title publishes drainit's phase as the name of its main thread, which ps shows and the subcommands
+// read. It also defines the format of the notes that drainit keeps in memory for drainit status.
 //
-// It needs no file and no socket, so that it works with a read-only root and in an image that
-// holds nothing else.
+// A title needs no file and no socket, so that it works with a read-only root and in an image that holds
+// nothing else.
 package title
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 	"unsafe"
 
@@ -19,13 +17,23 @@ import (
 
 // State is what a title says.
 type State struct {
-	Phase          machine.Phase
-	WorkerAlive    bool // or is being killed; while starting, it has been started and is not ready
-	WorkerStopped  bool // in state T, while running
-	QuietUnhandled bool // no process handled the quiet signal, while quiet
-	// Unresumed is 0, or in turn 1 and 2 after each CONT that no quieted process handled, while quiet.
-	Unresumed int
+	Phase         machine.Phase
+	WorkerAlive   bool // or is being killed; while starting, it has been started and is not ready
+	WorkerStopped bool // in state T, while running
+	Quiet         Quiet
 }
+
+// Quiet is what came of the last quiet or resume signal, while quiet.
+type Quiet uint8
+
+// What came of it.
+const (
+	Handled      Quiet = iota // processes that handle the quiet signal were sent it
+	Unhandled                 // no process handles it
+	Unknown                   // /proc does not show which process handles it, and none was sent it
+	Unresumed                 // no quieted process handles the resume signal
+	UnresumedToo              // likewise: each such signal changes it from one to the other
+)
 
 // Ready reports whether the worker takes work, as far as drainit can know.
 func (s State) Ready() bool { return s.Phase == machine.Running && !s.WorkerStopped }
@@ -37,9 +45,10 @@ var titles = map[string]State{
 	"drainit:run":     {Phase: machine.Running, WorkerAlive: true},
 	"drainit:stopped": {Phase: machine.Running, WorkerAlive: true, WorkerStopped: true},
 	"drainit:quiet":   {Phase: machine.Quiet, WorkerAlive: true},
-	"drainit:quiet?":  {Phase: machine.Quiet, WorkerAlive: true, QuietUnhandled: true},
-	"drainit:quiet!":  {Phase: machine.Quiet, WorkerAlive: true, Unresumed: 1},
-	"drainit:quiet!!": {Phase: machine.Quiet, WorkerAlive: true, Unresumed: 2},
+	"drainit:quiet?":  {Phase: machine.Quiet, WorkerAlive: true, Quiet: Unhandled},
+	"drainit:quiet??": {Phase: machine.Quiet, WorkerAlive: true, Quiet: Unknown},
+	"drainit:quiet!":  {Phase: machine.Quiet, WorkerAlive: true, Quiet: Unresumed},
+	"drainit:quiet!!": {Phase: machine.Quiet, WorkerAlive: true, Quiet: UnresumedToo},
 	"drainit:drain":   {Phase: machine.Draining, WorkerAlive: true},
 	"drainit:ended":   {Phase: machine.Draining},
 	"drainit:kill":    {Phase: machine.Killing, WorkerAlive: true},
@@ -53,9 +62,8 @@ const Pause = "drainit:pause"
 func Of(s State) string {
 	s.WorkerAlive = s.WorkerAlive || s.Phase != machine.Draining && s.Phase != machine.Starting
 	s.WorkerStopped = s.WorkerStopped && s.Phase == machine.Running
-	s.QuietUnhandled = s.QuietUnhandled && s.Phase == machine.Quiet
-	if s.Phase != machine.Quiet || s.QuietUnhandled {
-		s.Unresumed = 0
+	if s.Phase != machine.Quiet {
+		s.Quiet = Handled
 	}
 	for title, state := range titles {
 		if state == s {
@@ -91,19 +99,18 @@ const (
 // Stop is the stop that drainit is in.
 type Stop struct {
 	Signal unix.Signal   // the first that requested it; 0 where the worker ended by itself
+	Sends  unix.Signal   // what processes are sent for it
 	Since  time.Duration // after boot
 	Grace  time.Duration // from Since to SIGKILL, or machine.Forever
 }
 
-// String returns the three numbers of a stop, with its times in nanoseconds.
-func (s Stop) String() string { return fmt.Sprint(int(s.Signal), int64(s.Since), int64(s.Grace)) }
+// String returns the four numbers of a stop, with its times in nanoseconds.
+func (s Stop) String() string {
+	return fmt.Sprint(int(s.Signal), int(s.Sends), int64(s.Since), int64(s.Grace))
+}
 
-// ParseStop parses what Stop.String returns. ok is false for any other text.
+// ParseStop parses what Stop.String returns. ok is false if a number is missing.
 func ParseStop(text string) (s Stop, ok bool) {
-	var n [3]int64
-	fields := strings.Fields(text)
-	for i, field := range fields[:min(len(fields), len(n))] {
-		n[i], _ = strconv.ParseInt(field, 10, 64)
-	}
-	return Stop{unix.Signal(n[0]), time.Duration(n[1]), time.Duration(n[2])}, len(fields) == len(n)
+	n, _ := fmt.Sscan(text, &s.Signal, &s.Sends, &s.Since, &s.Grace)
+	return s, n == 4
 }

@@ -1,5 +1,5 @@
-// Package worker is the process whose exit status drainit reports, as a value: the supervisor
-// fills it in, and the journal reads it.
+// Package worker is the process whose exit status drainit reports, as a value, and the reasons of its end.
+// The supervisor fills it in, and others read it.
 package worker
 
 import (

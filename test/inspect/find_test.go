@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"drainit/test/harness"
 )
 
@@ -70,6 +72,23 @@ func TestVerbsInAScratchImage(t *testing.T) {
 			p.WantGots("got SIGTSTP", "got SIGCONT", "got SIGTERM")
 		})
 	}
+}
+
+// What runs drainit may be another program, such as an emulator, whose command line is no list of settings.
+func TestSettingsOfADrainitThatAnotherProgramRuns(t *testing.T) {
+	t.Parallel()
+	harness.NeedAsk(t)
+	other := filepath.Join(t.TempDir(), "drainit")
+	b, err := os.ReadFile(harness.DrainitBin)
+	harness.Must(t, errors.Join(err, os.WriteFile(other, append(b, 0), 0o755)))
+	p := harness.Run(t, harness.Launch{Bin: other, Args: listening()})
+	p.WaitReady()
+	p.Ask("status").Want(0, `^running: `, "")
+	p.Ask("status", "--plan").Want(0, `now: the worker`, `\Adrainit: cannot read all settings of `+
+		`drainit\[1\], and the plan goes by the others: another program runs it, such as an emulator or `+
+		`another version\n\z`)
+	p.Signal(unix.SIGTERM)
+	p.WantExit(7)
 }
 
 // Who may not signal drainit may look at it: probes run as any user.

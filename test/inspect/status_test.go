@@ -71,15 +71,15 @@ type inPhase struct {
 
 func (want inPhase) check(t *testing.T, ask func(args ...string) harness.Answer) {
 	t.Helper()
-	status, ready, ended := 0, 1, ""
+	ready, ended := 1, ""
 	if want.ended {
-		status, ended = 1, "the worker has ended, "
+		ended = "the worker has ended, "
 	}
 	if want.phase == "running" {
 		ready = 0
 	}
 	asJSON, both := ask("status", "--json"), ask("status", "--json", "--ready")
-	asJSON.Want(status, `\A{.*}\n\z`, "")
+	asJSON.Want(0, `\A{.*}\n\z`, "")
 	both.Want(ready, `\A{.*}\n\z`, "")
 	ask("status", "--ready").Want(ready, `\A`+want.phase+`\n\z`, "")
 	s := parsed(asJSON)
@@ -103,7 +103,7 @@ func (want inPhase) check(t *testing.T, ask func(args ...string) harness.Answer)
 		text += fmt.Sprintf(`%7d %7d [A-Z]     [ .0-9]{7}s %s%s\n`, p.PID, p.PPID, regexp.QuoteMeta(p.Comm),
 			decided)
 	}
-	ask("status").Want(status, text+`\z`, "")
+	ask("status").Want(0, text+`\z`, "")
 }
 
 // askedOfTree runs a test with a tree below drainit, of which all processes are ready.
@@ -165,6 +165,24 @@ func TestStatusSaysTheStopAndTheTimeLeft(t *testing.T) {
 		})
 }
 
+// A signal that is taken for the stop is not the one that processes are sent: status goes by the latter.
+func TestStatusOfASignalThatMeansTheStop(t *testing.T) {
+	asked(t, harness.Words("--grace=50s -- WORKER listen -catch TERM,USR1 -end USR1 -exit 7"),
+		func(t *testing.T, c *container) {
+			c.Signal(unix.SIGPWR)
+			c.WaitOut(`^got SIGTERM`)
+			stopPublished(t, c)
+			c.Ask("status").Want(0, `\Adraining: drainit\[\d+\], SIGPWR [0-9.]+s ago, SIGKILL in [^,]+, `+
+				`1 process below it\n.*\n.* [0-9.]+s: sent SIGTERM: the worker\n\z`, "")
+			if s := parsed(c.Ask("status", "--json")); s.StopSignal != "SIGPWR" {
+				t.Errorf("%+v", s)
+			}
+			c.Ask("status", "--json").Want(0, `"on_stop":"handles"`, "")
+			c.Signal(unix.SIGUSR1)
+			c.WantExit(7)
+		})
+}
+
 // A worker that has exited by itself, and left a child that drains for good: there is no stop signal, but
 // a time.
 func TestVerbsWhenTheWorkerHasEnded(t *testing.T) {
@@ -177,7 +195,7 @@ func TestVerbsWhenTheWorkerHasEnded(t *testing.T) {
 		inPhase{"draining", true, 1}.check(t, c.Ask)
 		const status = `draining: drainit\[\d+\], the worker has ended, SIGKILL in [0-9.]+s, 1 process ` +
 			`below it\n`
-		c.Ask("status").Want(1, `\A`+status, "")
+		c.Ask("status").Want(0, `\A`+status, "")
 		if s := parsed(c.Ask("status", "--json")); s.StopSignal != "" || s.StoppingSince.IsZero() ||
 			s.Left == nil || *s.Left > 30 {
 			t.Errorf("%+v", s)

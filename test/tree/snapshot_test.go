@@ -86,6 +86,8 @@ func TestKernelThatTellsNoHandlers(t *testing.T) {
 			p.Signal(syscall.SIGTSTP)
 			p.WaitErr(`quiet has no effect: SIGTSTP was sent to no process, since which of them handle it ` +
 				`is unknown: this kernel does not tell`)
+			p.Ask("quiet").Want(1, "", `quiet has no effect: which processes handle SIGTSTP is not known\n\z`)
+			p.Ask("status", "--json").Want(0, `"worker_alive":true,"pid"`, "")
 			p.Signal(syscall.SIGTERM)
 			p.WantExit(7)
 			p.WantCount("got SIGTERM", 1)
