@@ -101,7 +101,8 @@ func (d *instance) quiet(sleep time.Duration) (status int) {
 	if status = d.signalUntil(unix.SIGTSTP, quieted); status != 0 {
 		return status
 	}
-	d.sleep(sleep)
+	end := time.Now().Add(sleep)
+	d.watch(func(int) bool { return !time.Now().Before(end) })
 	switch d.is.Quiet {
 	case title.Unknown:
 		return d.answer(statusNo, "quiet has no effect: which processes handle SIGTSTP is not known")
@@ -143,8 +144,8 @@ func (d *instance) stop(r Request) (status int) {
 	case !r.Wait:
 		d.sayf("already stopping; drainit stop --force kills what is left")
 	}
-	for r.Wait && status == 0 && !d.gone {
-		d.sleep(time.Minute)
+	if r.Wait && status == 0 {
+		d.watch(func(int) bool { return false })
 	}
 	return status
 }
@@ -171,41 +172,36 @@ func (d *instance) signal(sig unix.Signal) (status int) {
 }
 
 // signalUntil sends drainit a signal, and returns 0 once acted reports from its title that it has acted upon
-// that, or once it has ended. It looks at the title ever more rarely, since under a CPU limit each look slows
-// drainit down. It gives up after a number of looks and not after a time: a busy machine keeps drainit from
-// acting, too.
+// that, or once it has ended. It gives up after a number of looks and not after a time: a busy machine keeps
+// drainit from acting, too.
 func (d *instance) signalUntil(sig unix.Signal, acted func(title.State) bool) (status int) {
-	const slowest, most = 50 * time.Millisecond, 210 // looks take 10 s
-	began := time.Now()
+	const most = 125 // looks take 10 s
 	if status = d.signal(sig); status != 0 {
 		return status
 	}
-	for look := range most {
-		time.Sleep(min(time.Millisecond+time.Since(began)/2, slowest))
-		d.refresh()
-		switch {
-		case d.gone || acted(d.is):
-			return 0
-		case d.Stopped() && look >= most/5:
-			const words = "%s was sent %s and can't see it: it is stopped itself (SIGSTOP, or Ctrl-Z)"
-			return d.answer(statusNo, words, d, signals.Name(sig))
-		}
+	d.watch(func(looks int) bool {
+		return looks > 0 && acted(d.is) || looks == most || d.Stopped() && looks >= most/5
+	})
+	switch {
+	case d.gone || acted(d.is):
+		return 0
+	case d.Stopped():
+		const words = "%s was sent %s and can't see it: it is stopped itself (SIGSTOP, or Ctrl-Z)"
+		return d.answer(statusNo, words, d, signals.Name(sig))
 	}
 	const words = "%s was sent %s and is still %s; is it rewritten (--rewrite), or the machine busy?"
 	return d.answer(statusNo, words, d, signals.Name(sig), d.is.Phase)
 }
 
-func (d *instance) refresh() {
-	now, err := d.look(d.PID)
-	d.gone = proc.IsGone(err) || err == nil && now.ID != d.ID
-	if err == nil && !d.gone {
-		d.drainit = now
-	}
-}
-
-// sleep waits for this time, or until drainit has ended.
-func (d *instance) sleep(atMost time.Duration) {
-	for until := time.Now().Add(atMost); !d.gone && time.Now().Before(until); d.refresh() {
-		time.Sleep(min(time.Until(until), 100*time.Millisecond))
+// watch looks at drainit until it has ended, or until done returns true, which is asked after each number of
+// looks. It looks ever more rarely, since under a CPU limit each look slows drainit down.
+func (d *instance) watch(done func(looks int) bool) {
+	for looks := 0; !d.gone && !done(looks); looks++ {
+		time.Sleep(min(time.Duration(2*looks+1), 100) * time.Millisecond)
+		now, err := d.look(d.PID)
+		d.gone = proc.IsGone(err) || err == nil && now.ID != d.ID
+		if err == nil && !d.gone {
+			d.drainit = now
+		}
 	}
 }
