@@ -22,7 +22,7 @@ type step struct {
 	*History
 	Request
 	Plan
-	roots       string                 // why this step signals the roots of the stop; "" if it does not
+	roots       reason                 // why this step signals the roots of the stop, none if it does not
 	draining    int                    // how many living processes drain
 	foregrounds map[*record]foreground // of the shells that were asked about
 }
@@ -132,7 +132,7 @@ func (s *step) planOrphans(shown *proc.Snapshot) {
 // give.
 func (s *step) beginWithRoots(shown *proc.Snapshot, why string) {
 	s.begin(shown)
-	s.roots = why
+	s.roots = reason{words: why}
 	s.decideAll()
 }
 

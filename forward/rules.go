@@ -86,9 +86,9 @@ func (s *step) decideInTime(m *record) (fate, reason) {
 		return due, reason{words: "it goes on after SIGINT"}
 	case s.Mode == ModeNone:
 		return waits, reason{words: "the platform signals each process (--forward none)"}
-	case s.roots != "" && m.origin == root && (m == s.worker || !s.hasWriter(m)):
-		return due, reason{words: s.roots}
-	case s.roots != "" && m.topmost().fate != spared:
+	case !s.roots.none() && m.origin == root && (m == s.worker || !s.hasWriter(m)):
+		return due, s.roots
+	case !s.roots.none() && m.topmost().fate != spared:
 		return waits, reason{}
 	}
 	if why := s.turn(m); !why.none() {
