@@ -1,32 +1,74 @@
 package forward
 
 import (
+	"time"
+
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
+	"drainit/internal/program"
 )
 
 // This file has who was sent what, and when: what is noted of a delivery, and what others ask about it.
 
-// Got returns the last delivery of a signal to the worker. ok is false if the worker was sent none.
-func (h *History) Got(sig unix.Signal) (d Delivery, ok bool) {
-	d, ok = h.got[sig]
-	return d, ok
-}
-
 // SentByPlatform notes a stop signal that a platform sends the worker itself.
 func (h *History) SentByPlatform(sig unix.Signal) { h.got[sig] = Delivery{Signal: sig, Stop: true} }
 
-// SentTo returns the stop signal that a child of drainit was sent, and when, by proc.Ticks. It returns no
-// signal for a child that was sent none, and a pid alone for a worker that no snapshot has shown.
-func (h *History) SentTo(pid int) (p proc.Process, sig unix.Signal, tick uint64) {
-	switch m := h.unreaped(pid); {
-	case m != nil && m.sent != nil:
-		return m.Process, m.sent.signal, m.sent.tick
-	case m == nil && h.early != nil && pid == h.pid:
-		return proc.Process{ID: proc.ID{PID: pid}}, h.early.signal, h.early.tick
+// SentTo returns the last delivery of a signal to the worker, or that of the stop signal to another process,
+// as StopTo does.
+func (h *History) SentTo(pid int, sig unix.Signal) (d Delivery, ok bool) {
+	if pid != h.pid {
+		d, ok = h.StopTo(pid)
+		return d, ok && d.Signal == sig
 	}
-	return p, 0, 0
+	if d, ok = h.got[sig]; ok && d.Process.PID == 0 { // by the platform
+		d.Process, _ = h.Start.Process(pid)
+	}
+	return d, ok
+}
+
+// StopTo returns the delivery of the stop signal to a child of drainit, or to a process that lives, as that
+// was then. ok is false if there was none.
+func (h *History) StopTo(pid int) (d Delivery, ok bool) {
+	if m := h.unreaped(pid); m != nil && m.sent != nil {
+		return m.delivery(), true
+	}
+	return d, false
+}
+
+// delivery returns that of the stop signal, as far as it is kept.
+func (m *record) delivery() Delivery {
+	d := Delivery{Process: m.Process, Signal: m.sent.signal, Stop: true, Tick: m.sent.tick}
+	d.Process.Handled |= m.everHandled
+	d.Late, d.Refused = m.sent.late, m.sent.refused
+	return d
+}
+
+// Cause is the signal that has ended a process.
+type Cause struct {
+	By       unix.Signal   // it died of this, or its runtime has exited by it; 0 if it exited by itself
+	Delivery               // by which drainit or the platform had sent it that, zero if none had
+	After    time.Duration // from then on
+}
+
+// IsSent reports whether drainit or the platform had sent the signal that has ended a process.
+func (c *Cause) IsSent() bool { return c.Signal != 0 }
+
+// Cause returns what has ended a child of drainit, which Exited must not have noted yet. tick is the present
+// time.
+func (h *History) Cause(pid int, status unix.WaitStatus, tick uint64) (c Cause) {
+	code := status.ExitStatus() // -1 for a signal
+	c.By = max(0, status.Signal())
+	for _, sig := range []unix.Signal{unix.SIGQUIT, unix.Signal(max(0, code-128))} {
+		d, sent := h.SentTo(pid, sig)
+		if sent && tick < d.Tick+aSecond && program.ExitsBy(&d.Process, sig, code) {
+			c.By = sig
+		}
+	}
+	if d, sent := h.SentTo(pid, c.By); sent && !d.Refused {
+		c.Delivery, c.After = d, time.Duration(tick-d.Tick)*proc.Tick
+	}
+	return c
 }
 
 // Explain returns why a child of drainit was not signalled so far, once for each. It returns "" if the child
@@ -41,9 +83,10 @@ func (h *History) Explain(pid int) (why string) {
 	return m.why.String()
 }
 
-// Sent notes a delivery that was made, or that is not permitted (EPERM). Neither is made again in a stop.
-// tick is proc.Ticks from before the delivery.
+// Sent notes a delivery that was made or refused. Neither is made again in a stop. tick is proc.Ticks from
+// before the delivery.
 func (h *History) Sent(d Delivery, tick uint64) {
+	d.Tick = tick
 	if d.Process.PID == h.pid && !h.gone && d.Process.State != 'Z' { // a zombie has died of another's signal
 		h.got[d.Signal] = d
 	}
@@ -53,7 +96,7 @@ func (h *History) Sent(d Delivery, tick uint64) {
 	if !d.Stop {
 		return
 	}
-	how := &sent{signal: d.Signal, snapshot: h.snapshots, tick: tick}
+	how := &sent{signal: d.Signal, late: d.Late, refused: d.Refused, snapshot: h.snapshots, tick: tick}
 	if d.Target == ToGroup { // a process that was forked between the snapshot and the call is seen later
 		h.toGroup = &sentToGroup{d.PGID, *how}
 	}

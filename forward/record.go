@@ -37,6 +37,8 @@ type sent struct {
 	handled  bool   // it handled the signal, or has taken it since
 	blocked  bool   // it blocked the signal
 	shell    bool   // it was a shell, whatever it has become
+	late     bool   // in the last or the final call
+	refused  bool   // it was not permitted
 	snapshot int32  // the number of the last one before the signal
 	tick     uint64 // the time by proc.Ticks, from before the signal
 }

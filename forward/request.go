@@ -87,6 +87,8 @@ type Delivery struct {
 	Rule    string // the reason, for the log, "" for no line
 	Stop    bool   // it is the stop signal: the history notes it, and a stopped process is continued after it
 	Late    bool   // it comes in the last or the final call alone
+	Refused bool   // the kernel has not permitted it (EPERM)
+	Tick    uint64 // in the history: proc.Ticks from before it was made
 
 	OnlyIfHandled bool           // sent only if the process still handles the signal, which would stop it
 	Members       []proc.Process // of ToGroup, as far as they are known

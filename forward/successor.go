@@ -42,7 +42,7 @@ func (h *History) PromoteSuccessor(now bool) (last *Successor) {
 		h.worker, last = m, &Successor{Process: m.Process, Exit: m.exit}
 		clear(h.got)
 		if m.sent != nil {
-			h.got[m.sent.signal] = Delivery{Process: m.Process, Signal: m.sent.signal, Stop: true}
+			h.got[m.sent.signal] = m.delivery()
 		}
 	}
 }

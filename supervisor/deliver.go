@@ -37,17 +37,17 @@ func (s *Supervisor) send(d *forward.Delivery) error {
 	}
 	tick := s.sys.Ticks()
 	err := s.sys.Send(*d)
-	counts := err == nil || errors.Is(err, unix.EPERM)
-	if counts {
+	d.Refused = errors.Is(err, unix.EPERM)
+	if err == nil || d.Refused {
 		s.history.Sent(*d, tick)
 	}
-	if d.Stop && counts {
+	switch {
+	case err == nil && d.Stop:
 		for _, p := range d.Reached() {
 			s.journal.Note("sent "+signals.Name(d.Signal)+": "+d.Rule, p.ID)
 		}
 		s.continueStopped(d)
-	}
-	switch {
+		fallthrough
 	case err == nil:
 		s.journal.Sent(*d)
 	case d.Target <= forward.ToGroup:

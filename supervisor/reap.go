@@ -68,24 +68,34 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 		s.paused(child, isWorker)
 		return
 	}
-	s.warnDeath(child)
+	e := s.exitOf(child)
+	s.warnDeath(e)
 	s.history.Exited(child.PID, child.Status)
-	s.journal.Ended(worker.Exit{WaitEvent: child})
+	s.journal.Ended(e)
 	if p, ok := s.history.Start.Process(child.PID); ok {
-		s.journal.Say(journal.ChildEnded, p, worker.Exit{WaitEvent: child})
+		s.journal.Say(journal.ChildEnded, p, e)
 	}
 	s.atWork = slices.DeleteFunc(s.atWork, func(p proc.Process) bool { return p.PID == child.PID })
-	by := child.TermSignal()
-	if by == unix.SIGKILL && s.worker.Kill.Began() && !s.worker.Kill.Happened() { // /proc did not show it
-		s.worker.Kill.Unread = true
-	}
+	s.worker.Kill.Ended(child)
 	if isWorker {
-		s.recordExit(child)
-		usual := by == 0 || s.worker.Kill.Happened() || s.job.Known(by)
+		s.recordExit(e)
+		usual := e.By == 0 || s.worker.Kill.Happened() || s.job.Known(e.By)
 		if !usual && !s.warnEach(s.machine.Requested() || s.queue.StopPending()) {
-			s.journal.DiedOf(by, s.cfg.Rewrites.Before(by))
+			s.journal.DiedOf(e, s.cfg.Rewrites.Before(e.By))
 		}
 	}
+}
+
+// exitOf returns how a child has ended, and by what. There may be thousands that have exited with 0.
+func (s *Supervisor) exitOf(child reaper.WaitEvent) worker.Exit {
+	e := worker.Exit{WaitEvent: child, At: time.Now()}
+	if child.Status != 0 {
+		e.Cause = s.history.Cause(child.PID, child.Status, s.sys.Ticks())
+	}
+	if e.IsSent() && e.Tick == 0 { // by the platform
+		e.After = e.At.Sub(s.machine.RequestedAt())
+	}
+	return e
 }
 
 // paused notes a child that was stopped or continued.
@@ -123,10 +133,9 @@ func (s *Supervisor) runsOn() bool {
 	return true
 }
 
-func (s *Supervisor) recordExit(child reaper.WaitEvent) {
-	s.worker.Exit = &worker.Exit{WaitEvent: child, At: time.Now()}
-	_, sent := s.history.Got(child.TermSignal())
-	s.job.RecordExit(child.TermSignal(), s.machine.StopSignal(), s.sends, sent)
+func (s *Supervisor) recordExit(e worker.Exit) {
+	s.worker.Exit = &e
+	s.job.RecordExit(e.TermSignal(), s.machine.StopSignal(), s.sends, e.IsSent())
 }
 
 // promote makes successor the worker. successor may have ended already. It is nil if no process takes the
@@ -140,6 +149,6 @@ func (s *Supervisor) promote(successor *forward.Successor) {
 		PID: successor.PID, PGID: s.worker.PGID, Comm: successor.Comm, Kill: s.worker.Kill,
 	}
 	if successor.Exit != nil {
-		s.recordExit(reaper.WaitEvent{PID: successor.PID, Status: *successor.Exit})
+		s.recordExit(s.exitOf(reaper.WaitEvent{PID: successor.PID, Status: *successor.Exit}))
 	}
 }

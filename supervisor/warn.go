@@ -13,7 +13,7 @@ import (
 	"drainit/internal/journal"
 	"drainit/internal/proc"
 	"drainit/internal/program"
-	"drainit/reaper"
+	"drainit/internal/worker"
 )
 
 // checkStart warns of a start that would lose jobs under another init (warnStart). It is called once, when an
@@ -87,55 +87,49 @@ func (s *Supervisor) warnIgnoring(made []forward.Delivery) {
 	}
 }
 
-// warnDeath warns of a process at work that had no handler: it died of the very signal that drainit has sent
-// it, within 0.1 s. Later a death may be good manners: such a process had the signal blocked, or sent it to
-// itself.
-func (s *Supervisor) warnDeath(child reaper.WaitEvent) {
+// warnDeath warns of a process at work that had no handler: it ended by the very stop signal that drainit has
+// sent it, within 0.1 s. Later a death may be good manners: such a process had the signal blocked, or sent it
+// to itself.
+func (s *Supervisor) warnDeath(e worker.Exit) {
 	const atOnce, inTime = 100 * time.Millisecond, 1100 * time.Millisecond
-	by := child.TermSignal()
-	if by == 0 { // there may be thousands
+	p := e.Process
+	if !e.Stop || e.After > atOnce || !s.works(p, e.By) || s.interrupted() {
 		return
 	}
-	p, sig, tick := s.history.SentTo(child.PID)
-	after := time.Duration(s.sys.Ticks()-tick) * proc.Tick
-	isPlatforms := s.cfg.Mode == forward.ModeNone && s.machine.Requested() // which has sent it
-	if isPlatforms && s.worker.Is(child.PID) {
-		p, _ = s.history.Start.Process(child.PID)
-		sig, after = s.sends, time.Since(s.machine.RequestedAt())
+	if p.Start == 0 { // it is the worker, and no snapshot has shown it
+		p.Comm = s.worker.Comm
 	}
-	if by != sig || after > atOnce || !s.works(p, sig) || s.interrupted() {
-		return
-	}
-	first, _ := s.history.Start.Process(p.PID)
-	p.Handled |= first.Handled // which it may have given up since
-	p.Comm = cmp.Or(p.Comm, s.worker.Comm)
-	lacks, certain := diag.LacksHandler(p, by)
+	lacks, certain := diag.LacksHandler(p, e.By)
 	if lacks && !s.journal.Said(journal.SignalsEach, nil) { // else it had another's
-		line := diag.NoHandler(p, certain, by, cmp.Or(s.machine.StopSignal(), by))
-		if time.Since(s.journal.StopBegan())-after > s.cfg.StopDelay+inTime {
+		line := diag.NoHandler(p, certain, e.String(), e.By, cmp.Or(s.machine.StopSignal(), e.By))
+		if time.Since(s.journal.StopBegan())-e.After > s.cfg.StopDelay+inTime {
 			line.Loss = "" // it may have served those that drained
 		}
 		s.journal.Warn(line)
 	}
 }
 
-// warnGone warns of each process at work that has ended at once, though drainit has neither signalled nor
-// waited for it. A shell has ended it or, if the worker has ended by the signal, another. now is a snapshot,
-// nil if no process is left.
+// warnGone warns of each process at work that has ended at once, and of which drainit does not know how: it
+// is another's child. A shell has ended it or, if the worker has ended by the signal, any process may have.
+// now is a snapshot, nil if no process is left.
 func (s *Supervisor) warnGone(now *proc.Snapshot) {
 	const atOnce = 200 * time.Millisecond
 	if time.Since(s.machine.RequestedAt()) > s.cfg.StopDelay+atOnce || s.interrupted() {
 		return
 	}
-	byIt := s.worker.Gone() && s.worker.Exit.ExitStatus() == 128+int(s.sends)
+	m, byIt := journal.EndedAtOnce, s.worker.Gone() && s.worker.Exit.ExitStatus() == 128+int(s.sends)
+	if byIt {
+		m = journal.EndedWithWorker
+	}
 	for _, p := range s.atWork {
 		up, _ := s.history.Start.Process(p.PPID)
 		is, _ := now.Process(p.PID)
-		lives := is.ID == p.ID && is.Alive()
-		_, sent, _ := s.history.SentTo(p.PID)
+		lives := is.ID == p.ID && (is.Alive() || is.PPID == os.Getpid())
+		d, sent := s.history.StopTo(p.PID)
+		known := sent && d.Process.PPID == os.Getpid()
 		lacks, _ := diag.LacksHandler(p, s.sends)
-		if !lives && sent == 0 && lacks && (byIt || program.Of(&up) == program.Shell) {
-			s.journal.OnceOf(p.Comm, journal.EndedAtOnce, p, s.sends)
+		if !lives && !known && lacks && (byIt || program.Of(&up) == program.Shell) {
+			s.journal.OnceOf(p.Comm, m, p, s.sends)
 		}
 	}
 }
@@ -145,8 +139,7 @@ func (s *Supervisor) warnGone(now *proc.Snapshot) {
 // at the same time: without it there is no warning.
 func (s *Supervisor) warnEach(came bool) bool {
 	by := s.worker.Exit.TermSignal()
-	_, sent := s.history.Got(by)
-	seems := came && slices.Contains(s.stops, by) && !sent && s.job == nil
+	seems := came && slices.Contains(s.stops, by) && !s.worker.Exit.IsSent() && s.job == nil
 	if seems {
 		s.journal.Once(journal.SignalsEach, s.worker, by)
 	}

@@ -5,7 +5,6 @@
 package diag
 
 import (
-	"cmp"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -69,25 +68,15 @@ func OnlyWaits(s *proc.Snapshot, p proc.Process, sig unix.Signal) bool {
 	return slices.ContainsFunc(s.Descendants(among), handles)
 }
 
-// LacksHandler reports whether a process that died of a signal right after it was sent had no handler of its
-// own for it. certain is set only if the process was read and showed no handler: a handler may be the
-// runtime's.
+// LacksHandler reports whether a process that ended by a signal right after it was sent may have had no
+// handler of its own for it. certain is set only if the process was read and showed no handler: a handler may
+// be the runtime's.
 func LacksHandler(p proc.Process, sig unix.Signal) (lacks, certain bool) {
 	switch {
 	case !isOther(p) || p.Blocked.Has(sig):
 		return false, false
 	case p.Start == 0:
 		return true, false
-	case !p.Handles(sig):
-		return true, true
 	}
-	return isGo(p) || isNode(p) || !program.DrainsOn(&p, sig), false
-}
-
-// isGo reports whether a process has the Go runtime, known by its handlers: no other program has one for
-// SIGSTKFLT.
-func isGo(p proc.Process) bool { return p.Handles(unix.SIGSTKFLT) && p.Handles(unix.SIGURG) }
-
-func isNode(p proc.Process) bool {
-	return slices.Contains([]string{"node", "nodejs", "MainThread", "bun", "deno"}, cmp.Or(p.Exe, p.Comm))
+	return !program.DrainsOn(&p, sig), !p.Handles(sig)
 }

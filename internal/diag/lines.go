@@ -51,19 +51,20 @@ func WrappedLine(w proc.Process, atWork []proc.Process, alone bool) Line {
 	return Line{shellWorker, nil, []any{w, atWork, better}}
 }
 
-// NoHandler returns the line about a process that died of the stop signal by, which is written once for each
-// program. certain says that it surely had no handler (LacksHandler). came is the signal that came to
-// drainit.
-func NoHandler(p proc.Process, certain bool, by, came unix.Signal) Line {
+// NoHandler returns the line about a process that ended by the stop signal by, which is written once for each
+// program. certain says that it surely had no handler (LacksHandler), and how is how it ended. came is the
+// signal that came to drainit. The advice names TERM, or a signal that the program surely drains on, but no
+// rewrite that is set.
+func NoHandler(p proc.Process, certain bool, how string, by, came unix.Signal) Line {
 	from, to := signals.Short(came), "SIG" // for one that is not known
 	for _, sig := range []unix.Signal{unix.SIGQUIT, unix.SIGINT, unix.SIGTERM} {
-		if sig != came && program.DrainsOn(&p, sig) {
+		drains := program.DrainsOn(&p, sig) || sig == unix.SIGTERM && p.Handles(sig)
+		if sig != came && sig != by && drains {
 			to = signals.Short(sig)
 		}
 	}
-	m := mayLack
 	if certain {
-		m = lacksHandler
+		return Line{lacksHandler, p.Comm, []any{p, by, from, to}}
 	}
-	return Line{m, p.Comm, []any{p, by, from, to}}
+	return Line{mayLack, p.Comm, []any{p, how, from, to, by}}
 }

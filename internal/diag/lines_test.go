@@ -13,7 +13,8 @@ import (
 // check compares a line with its message, and with the end of its words.
 func check(t *testing.T, name string, got Line, want Message, end string) {
 	t.Helper()
-	if words := fmt.Sprintf(got.Text, got.Args...); got.Message != want || !strings.HasSuffix(words, end) {
+	args := got.Args[:strings.Count(got.Text, "%")]
+	if words := fmt.Sprintf(got.Text, args...); got.Message != want || !strings.HasSuffix(words, end) {
 		t.Errorf("%s: %q, want %q that ends in %q", name, words, want.Text, end)
 	}
 }
@@ -52,7 +53,7 @@ func TestNoHandler(t *testing.T) {
 		{"app +TERM +QUIT", true, unix.SIGINT, lacksHandler, "--rewrite INT:TERM"},
 		{"node app.js", false, unix.SIGTERM, mayLack, "--rewrite TERM:SIG"},
 	} {
-		got := NoHandler(made(tt.died), tt.certain, unix.SIGTERM, tt.came)
+		got := NoHandler(made(tt.died), tt.certain, "died of SIGTERM", tt.came, tt.came)
 		check(t, tt.died, got, tt.want, tt.end)
 		if got.Of != made(tt.died).Comm {
 			t.Errorf("%s: written once for each %v", tt.died, got.Of)

@@ -13,6 +13,6 @@ var (
 		"%v has no %v handler: it died at once, whatever it was doing. Add a handler, or send the signal " +
 			"that it drains on: --rewrite %s:%s"}
 	mayLack = Message{"no_handler", MayLose,
-		"%v died of %v at once: it may have no handler of its own, and then what it was doing is lost. Add " +
+		"%v %s at once: it may have no handler of its own, and then what it was doing is lost. Add " +
 			"one, or send the signal that it drains on: --rewrite %s:%s"}
 )

@@ -26,16 +26,19 @@ func (j *Journal) StopBegan() time.Time {
 
 // Killing names the processes that are about to be killed, at the end of the grace period or by a force-stop.
 // After the kill they can't be read. sig is the stop signal that processes are sent. More time helps those
-// that got it and had time for it.
+// that handle it, if none is left that ignores it, got it late, or was refused it.
 func (j *Journal) Killing(living Living, sig unix.Signal) {
 	hint := ""
-	drains := func(p *proc.Process) bool {
-		return p.Handles(sig) && !j.Said(refused, p.ID) && !j.Said(signalledLate, p.ID)
+	handles := func(p *proc.Process) bool { return p.Handles(sig) }
+	isInTheWay := func(p *proc.Process) bool {
+		d, _ := j.history.StopTo(p.PID)
+		return p.Ignores(sig) || d.Late || d.Refused
 	}
 	switch kill := j.worker.Kill; {
 	case kill.Reason == machine.ReasonSecondStop:
 		hint = "; with --second-stop ignore only drainit stop --force does so"
-	case !kill.Forced() && j.machine.Requested() && slices.ContainsFunc(living.All, drains):
+	case !kill.Forced() && j.machine.Requested() && slices.ContainsFunc(living.All, handles) &&
+		!slices.ContainsFunc(living.All, isInTheWay):
 		hint = "; --grace gives more time"
 	}
 	j.Say(killing, j.killedWhy(), j.states(living), hint, Reason)
@@ -83,17 +86,17 @@ func (j *Journal) End(status int, onTerminal bool) {
 }
 
 // ended returns words about the worker's end, about what was killed, and about the exit status, unless the
-// worker has exited with that. A worker that drainit killed is named once. A worker that exits with 0 within
-// 0.1 s of the stop signal may have drained nothing, and the words say that it did so.
+// worker has exited with that. A worker that drainit killed is named once. If drainit ends with 0 within
+// 0.2 s of the stop signal, and the worker within 0.1 s, the words say so: it may have drained nothing.
 func (j *Journal) ended(killed *worker.Kill, status int) string {
 	var parts []string
 	gone, exit := j.worker.Gone(), j.worker.Exit
 	isWorker := func(p *proc.Process) bool { return p.PID == j.worker.PID }
 	if gone && !(exit.TermSignal() == unix.SIGKILL && slices.ContainsFunc(killed.Victims, isWorker)) {
 		end := j.worker.String() + " " + exit.String()
-		took := exit.At.Sub(j.machine.RequestedAt())
-		inOrder := j.machine.Requested() && exit.ExitStatus() == 0
-		if inOrder && took >= 0 && took <= 100*time.Millisecond {
+		took, now := exit.At.Sub(j.machine.RequestedAt()), time.Since(j.machine.RequestedAt())
+		inOrder := j.machine.Requested() && status == 0
+		if inOrder && took >= 0 && took <= 100*time.Millisecond && now <= 200*time.Millisecond {
 			end += " (left within 0.1s of the stop signal)"
 		}
 		isShellsWord := exit.TermSignal() == 0 && exit.ExitStatus() == 128+9 // on its child
@@ -117,18 +120,15 @@ func (j *Journal) ended(killed *worker.Kill, status int) string {
 
 // reason returns why the worker ended, or why it was killed.
 func (j *Journal) reason() worker.Reason {
-	if j.worker.Kill.Began() {
-		return j.worker.Kill.Reason
-	}
-	if j.worker.Gone() && j.worker.Exit.TermSignal() != 0 {
-		switch last, sent := j.history.Got(j.worker.Exit.TermSignal()); {
-		case !sent:
-			return worker.ReasonOutside
-		case !last.Stop:
-			return worker.ReasonForwarded
-		}
-	}
-	if j.machine.Requested() {
+	kill, exit := &j.worker.Kill, j.worker.Exit
+	switch {
+	case kill.Began() && (kill.Happened() || j.machine.Phase() == machine.Killing):
+		return kill.Reason
+	case exit != nil && exit.By != 0 && !exit.IsSent():
+		return worker.ReasonOutside
+	case exit != nil && exit.By != 0 && !exit.Stop:
+		return worker.ReasonForwarded
+	case j.machine.Requested():
 		return worker.ReasonStop
 	}
 	return worker.ReasonExit

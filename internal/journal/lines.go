@@ -149,25 +149,20 @@ func (j *Journal) Daemonized(left []*proc.Process) {
 	j.Say(daemonized, j.worker, j.worker.Exit, Living{All: left}, WorkersEnd)
 }
 
-// DiedOf writes that a signal (by) has ended the worker, since the status alone would look like a stop. If
-// the signal was forwarded, came is that signal before the rewrite. Nothing is written if it was the stop
-// signal.
-func (j *Journal) DiedOf(by, came unix.Signal) {
-	last, sent := j.history.Got(by)
-	if !sent {
-		why := "it came from the worker itself (a fault, a limit), or from outside"
-		if by == unix.SIGKILL {
-			why = "out of memory, its limit of CPU time, or a kill from outside"
-		}
-		j.Say(diedOf, j.worker, by, why, WorkersEnd)
-		return
+// DiedOf writes that a signal has ended the worker, since the status alone would look like a stop. If the
+// signal was forwarded, came is that signal before the rewrite. Nothing is written if it was the stop signal.
+func (j *Journal) DiedOf(e worker.Exit, came unix.Signal) {
+	why, unhandled := "it came from the worker itself (a fault, a limit), or from outside", ""
+	if e.By == unix.SIGKILL {
+		why = "out of memory, its limit of CPU time, or a kill from outside"
 	}
-	unhandled := ""
-	if p := last.Process; p.Start != 0 && !p.Handles(by) { // /proc showed its handlers
+	if p := e.Process; p.Start != 0 && !p.Handles(e.By) { // /proc showed its handlers
 		unhandled = ": it has no handler for it"
 	}
-	if !last.Stop {
-		j.Say(diedForwarded, j.worker, by, unhandled, asTheStop(came), signals.Short(came), WorkersEnd)
+	if !e.IsSent() {
+		j.Say(diedOf, j.worker, e.By, why, WorkersEnd)
+	} else if !e.Stop {
+		j.Say(diedForwarded, j.worker, e.By, unhandled, asTheStop(came), signals.Short(came), WorkersEnd)
 	}
 }
 
@@ -239,9 +234,6 @@ func (j *Journal) Unsignalled(w forward.Unsignalled) {
 // be thousands. made has the deliveries of the call.
 func (j *Journal) Late(now time.Time, made []forward.Delivery) {
 	made = slices.DeleteFunc(slices.Clone(made), func(d forward.Delivery) bool { return !d.Late })
-	for _, d := range made {
-		j.markSaid(signalledLate, d.Process.ID)
-	}
 	if len(made) > 0 {
 		late := Phrase{recipients(made), []any{made[0].Process}}
 		j.Say(signalledLate, made[0].Signal, late, j.TimeLeft(now))
@@ -257,6 +249,9 @@ func (j *Journal) Refused(d forward.Delivery, err error) {
 		return
 	case errors.Is(err, unix.EPERM):
 		hint = "; it runs as another user, give drainit CAP_KILL or start it as that user"
+	}
+	for _, p := range d.Reached() {
+		j.Note(fmt.Sprintf("cannot send %s: %v", signals.Name(d.Signal), err), p.ID)
 	}
 	j.OnceOf(d.Process.ID, refused, d.Signal, d.Process, err, hint)
 }

@@ -28,6 +28,7 @@ var (
 	atDebugMayLose = level{zapcore.DebugLevel, diag.MayLose}
 	atInfoLoses    = level{zapcore.InfoLevel, diag.Loses}
 	atWarnLoses    = level{zapcore.WarnLevel, diag.Loses}
+	atWarnMayLose  = level{zapcore.WarnLevel, diag.MayLose}
 )
 
 // All lines. The supervisor writes the exported ones by Say or Once. The others have a function of Journal.
@@ -112,8 +113,9 @@ var (
 		"%v was sent %v by another than drainit, as it was itself: the platform seems to signal each " +
 			"process, so that each gets two. Write --forward none, or KillMode=mixed in a systemd unit"}
 	EndedAtOnce = Message{"no_handler", atDebugMayLose,
-		"%v ended within 0.2s of %v, which drainit had not sent it: it may have no handler of its own, and " +
-			"then what it was doing is lost"}
+		"%v ended within 0.2s of %v: it may have no handler of its own, and then what it was doing is lost"}
+	EndedWithWorker = Message{"no_handler", atWarnMayLose,
+		"%v ended within 0.2s of %v: it may have no handler of its own, and then what it was doing is lost"}
 	Ignoring = Message{"ignores_signal", atWarn, "%v ignores %v and works on, %v"}
 	NoMasks  = Message{"kernel_tells_no_handlers", atInfo,
 		"%v: drainit signals the processes below a living one only when the grace period is nearly over; " +

@@ -154,7 +154,8 @@ func (p contents) addLines(t *testing.T) {
 	t.Helper()
 	levels := map[string]level{"atDebug": atDebug, "atInfo": atInfo, "atWarn": atWarn, "atError": atError,
 		"atDebugMayLose": atDebugMayLose, "atInfoLoses": atInfoLoses, "atWarnLoses": atWarnLoses,
-		"Loses": atWarnLoses, "MayLose": {zapcore.WarnLevel, diag.MayLose}, // of package diag
+		"atWarnMayLose": atWarnMayLose,
+		"Loses":         atWarnLoses, "MayLose": {zapcore.WarnLevel, diag.MayLose}, // of package diag
 		"": atWarn}
 	p["linesDropped"] = Message{logx.DroppedEvent, level{zapcore.WarnLevel, diag.MayLose}, logx.DroppedText}
 	inspect(t, func(file source.File, n ast.Node) {

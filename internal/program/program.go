@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/internal/proc"
-	"drainit/internal/signals"
 )
 
 // Kind is what a process runs.
@@ -85,42 +84,9 @@ func HandlesWithoutTrap(p *proc.Process) bool {
 	return slices.Contains(shellsWithHandlers, shellName(p))
 }
 
-// HandlerIsRuntimes reports whether the handler of a process for a signal is its runtime's own, as nearly no
-// program drains on it. Go does nothing on PWR and on the signals above SYS. Its QUIT may be the program's,
-// as in GitLab Runner. PHP's own handlers for INT and QUIT end it.
-func HandlerIsRuntimes(p *proc.Process, sig unix.Signal) bool {
-	isGo := dumps(p) && handlesAll(p, unix.SIGSTKFLT, unix.SIGPWR, unix.SIGSYS)
-	switch {
-	case !p.MasksKnown() || !handlesAll(p, unix.SIGTERM, sig):
-		return false
-	case withoutVersion(p.Exe) == "php":
-		return sig == unix.SIGQUIT || sig == unix.SIGINT
-	}
-	return isGo && (sig == unix.SIGPWR || sig > unix.SIGSYS)
-}
-
 // InterruptEnds reports whether the handler of a process for INT may be that of its runtime, which ends it.
 func InterruptEnds(p *proc.Process) bool {
 	return slices.Contains([]string{"python", "pypy", "php"}, withoutVersion(p.Exe))
-}
-
-// dumps reports whether a process has a runtime that writes a dump on QUIT: Go, which ends by it, or a JVM,
-// which runs on. Only they handle all of the faults and PIPE.
-func dumps(p *proc.Process) bool {
-	return handlesAll(p, unix.SIGQUIT, unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGPIPE)
-}
-
-func handlesAll(p *proc.Process, all ...unix.Signal) bool {
-	return p.Handled&signals.SetOf(all...) == signals.SetOf(all...)
-}
-
-// DrainsOn reports whether a process handles a signal by a handler of its own, as far as that can be known. A
-// handler of its language runtime does not count: that of Python and Ruby for INT, which ends the program,
-// that of the JVM and Go for QUIT, which prints stacks, and any that HandlerIsRuntimes names.
-func DrainsOn(p *proc.Process, sig unix.Signal) bool {
-	interrupts := slices.Contains([]string{"python", "ruby", "pypy"}, withoutVersion(p.Exe))
-	writes := sig == unix.SIGQUIT && dumps(p)
-	return p.Handles(sig) && !writes && !(sig == unix.SIGINT && interrupts) && !HandlerIsRuntimes(p, sig)
 }
 
 // InBackground reports whether a child bears the mark of a background command, whose shell the parent is or

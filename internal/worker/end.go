@@ -1,8 +1,13 @@
 package worker
 
 import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+
 	"drainit/internal/machine"
 	"drainit/internal/proc"
+	"drainit/reaper"
 )
 
 // Kill is the kill at the end of a stop. It is zero until then.
@@ -15,6 +20,18 @@ type Kill struct {
 
 // Began reports whether the kill has begun.
 func (k *Kill) Began() bool { return k.Reason != "" }
+
+// Ended notes a child that has ended. One that did not die of SIGKILL has ended by itself, and one that did
+// may have been hidden before.
+func (k *Kill) Ended(child reaper.WaitEvent) {
+	isIt := func(p *proc.Process) bool { return p.PID == child.PID }
+	switch killed := child.TermSignal() == unix.SIGKILL; {
+	case !killed:
+		k.Victims = slices.DeleteFunc(k.Victims, isIt)
+	case k.Began() && !k.Happened():
+		k.Unread = true
+	}
+}
 
 // Forced reports whether the kill came before the grace period was over, by request.
 func (k *Kill) Forced() bool {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"drainit/forward"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/reaper"
@@ -23,10 +24,11 @@ type Worker struct {
 	Kill       Kill      // at the end of its stop
 }
 
-// Exit is how and when a worker ended.
+// Exit is how, when and by what a process ended.
 type Exit struct {
 	reaper.WaitEvent
 	At time.Time
+	forward.Cause
 }
 
 // Gone reports whether the worker has been waited for.
