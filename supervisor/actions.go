@@ -15,13 +15,12 @@ import (
 // read, it does without a snapshot, and logs nothing about that.
 func (s *Supervisor) signalWorker() {
 	r, all, _ := s.requestFor(forward.Stop, s.sends)
-	s.warnPending(all)
 	plan := s.takeStep(r, all)
-	s.warnAtStop(all)
+	s.beginWarnings(all)
 	if w, ok := all.Process(s.worker.PID); ok && r.Mode == forward.ModeNone {
 		plan.Deliveries = []forward.Delivery{{Process: w, Signal: r.Signal}} // made by the platform
 	}
-	s.report(r, plan)
+	s.report(plan)
 }
 
 // continueStop takes a later step of the stop: p is Orphans, LastCall or FinalCall.
@@ -33,7 +32,7 @@ func (s *Supervisor) continueStop(p forward.Purpose) {
 	}
 	plan := s.takeStep(r, all)
 	s.journal.Late(time.Now(), plan.Deliveries)
-	s.report(r, plan)
+	s.report(plan)
 }
 
 // takeStep plans a step of the stop and makes its deliveries. It returns the plan with only those deliveries
@@ -53,8 +52,8 @@ func (s *Supervisor) takeStep(r forward.Request, all *proc.Snapshot) forward.Pla
 
 // report warns of the processes that ignore what they were sent in a step of the stop. It also notes which
 // processes wait for a signal, and why.
-func (s *Supervisor) report(r forward.Request, plan forward.Plan) {
-	s.warnIgnoring(plan.Deliveries)
+func (s *Supervisor) report(plan forward.Plan) {
+	s.warn(s.warnings.Sent(plan.Deliveries, s.journal.TimeLeft(time.Now())))
 	for _, w := range plan.Unsignalled {
 		s.journal.Unsignalled(w)
 	}

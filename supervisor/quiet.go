@@ -20,7 +20,7 @@ func (s *Supervisor) quiet() {
 	}
 	r, all, err := s.requestFor(forward.Quiet, s.cfg.Delivered(unix.SIGTSTP))
 	none := len(s.history.Handlers(r, all)) == 0
-	if err == nil && none && !s.masksKnown(all) {
+	if w, ok := all.Process(s.worker.PID); err == nil && none && ok && !w.MasksKnown() {
 		err = journal.ErrNoMasks
 	}
 	switch {

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"errors"
 	"os"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -75,7 +74,6 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 	if p, ok := s.history.Start.Process(child.PID); ok {
 		s.journal.Say(journal.ChildEnded, p, e)
 	}
-	s.atWork = slices.DeleteFunc(s.atWork, func(p proc.Process) bool { return p.PID == child.PID })
 	s.worker.Kill.Ended(child)
 	if isWorker {
 		s.recordExit(e)
@@ -148,6 +146,7 @@ func (s *Supervisor) promote(successor *forward.Successor) {
 	*s.worker = worker.Worker{
 		PID: successor.PID, PGID: s.worker.PGID, Comm: successor.Comm, Kill: s.worker.Kill,
 	}
+	s.warnings.Worker = successor.PID
 	if successor.Exit != nil {
 		s.recordExit(s.exitOf(reaper.WaitEvent{PID: successor.PID, Status: *successor.Exit}))
 	}

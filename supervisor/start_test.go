@@ -84,7 +84,7 @@ func TestHowTheWorkerIsStarted(t *testing.T) {
 		{false, "", 1, 0},
 		{false, "sh sh", 2, 1},
 		{false, "go[run] sh", 2, 1},
-		{false, "sh go[run]", 1, 0},
+		{false, "sh go[run]", 2, 0},
 		{false, "tini sh", 2, 0},
 		{false, "sh[TERM] sh", 2, 0},
 		{false, "sh sh[TERM]", 1, 0},

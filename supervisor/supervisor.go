@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/diag"
 	"drainit/internal/health"
 	"drainit/internal/journal"
 	"drainit/internal/logx"
@@ -56,8 +57,8 @@ type Supervisor struct {
 	shown *proc.Snapshot     // of all processes, nil for none
 	made  []forward.Delivery // of the stop
 
-	sends  unix.Signal    // the stop signal that processes are sent, after the rewrite
-	atWork []proc.Process // the processes at work when the stop began, but those that drainit has waited for
+	sends    unix.Signal // the stop signal that processes are sent, after the rewrite
+	warnings diag.Stop
 
 	public published
 }
@@ -179,6 +180,7 @@ func (s *Supervisor) startWorker() *spawn.Error {
 		}
 	}
 	s.history.Started(pid)
+	s.warnings.Worker = pid
 	s.job.Started(pid)
 	if err != nil {
 		s.journal.Say(journal.Unguarded, err)
@@ -197,7 +199,7 @@ func (s *Supervisor) started() {
 	s.journal.Say(journal.Started, s.worker)
 	s.reap()
 	if s.machine.Phase() != machine.Done {
-		s.warnParent()
+		s.warnAbove()
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package diag finds the ways to start a worker that lose jobs under other inits. It takes a snapshot, and
-// returns the line of a warning.
+// Package diag has the warnings: of a start, a stop and a death that lose jobs, or would under another init.
+// It takes what the supervisor has seen, and returns lines.
 //
 // It owns these choices and the words of the lines. It must never read, signal or write anything.
 package diag
@@ -9,9 +9,20 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"drainit/forward"
 	"drainit/internal/proc"
 	"drainit/internal/program"
 )
+
+// Line is a warning: which process does what wrong, and what to write instead. It is written once for each
+// value of Of.
+type Line struct {
+	Message
+	Of   any
+	Args []any
+}
+
+func line(m Message, of any, args ...any) []Line { return []Line{{m, of, args}} }
 
 // KeepsSignals reports whether a program keeps a stop signal from the processes below it: a
 // shell without a trap for TERM does, and a launcher may.
@@ -24,59 +35,44 @@ func KeepsSignals(p proc.Process) bool {
 var helpers = []string{"sleep", "usleep", "tail", "cat", "tee", "inotifywait", "esbuild"}
 
 // IsHelper reports whether a process is one of the helpers, by its name.
-func IsHelper(p proc.Process) bool { return slices.Contains(helpers, p.Comm) }
+func IsHelper(p *proc.Process) bool { return slices.Contains(helpers, p.Comm) }
 
 func isOther(p proc.Process) bool { return program.Of(&p) == program.Other }
 
-// AtWork returns the processes that do the work. That is the worker or, if it is a shell or a launcher, the
-// first programs below it that are neither these nor helpers.
-func AtWork(s *proc.Snapshot, worker int) []proc.Process {
-	isHelper := func(p proc.Process) bool { return p.PID != worker && IsHelper(p) }
-	return slices.DeleteFunc(program.Nearest(s, worker, isOther), isHelper)
+// nearest returns the processes that do the work. That is root or, if it is a shell or a launcher, the first
+// programs below it that are neither these nor helpers.
+func nearest(s *proc.Snapshot, root int) []proc.Process {
+	isHelper := func(p proc.Process) bool { return p.PID != root && IsHelper(&p) }
+	return slices.DeleteFunc(program.Nearest(s, root, isOther), isHelper)
 }
 
-// Unprotected returns the processes below another that a signal would end, and that are no shells, launchers
-// or helpers. One of them is at work, too, if what has started it leaves it to drainit.
-func Unprotected(s *proc.Snapshot, worker int, sig unix.Signal) (all []proc.Process) {
-	for _, p := range s.Descendants(worker) {
-		if lacks, _ := LacksHandler(*p, sig); lacks && !IsHelper(*p) && !p.Ignores(sig) {
-			all = append(all, *p)
-		}
+// AtStart returns the line about a worker that is a shell or a launcher above processes at work, and keeps
+// signals from them. Advice is given if it is clear which process could take its place. There is no line
+// where each process is signalled.
+func AtStart(s *proc.Snapshot, worker int, mode forward.Mode) []Line {
+	w, _ := s.Process(worker)
+	atWork, launcher, better := nearest(s, worker), program.LauncherName(&w), ""
+	if len(atWork) == 1 {
+		better = ". Where the script ends with this command, start it with exec"
 	}
-	return all
-}
-
-// Wrapped returns the worker and the processes at work below it, if the worker is a shell or a launcher that
-// keeps signals from them. Otherwise atWork is empty.
-func Wrapped(s *proc.Snapshot, worker int) (wrapper proc.Process, atWork []proc.Process) {
-	wrapper, ok := s.Process(worker)
-	if !ok || !wrapper.Alive() || !KeepsSignals(wrapper) {
-		return wrapper, nil
-	}
-	return wrapper, AtWork(s, worker)
-}
-
-// OnlyWaits guesses that a process only waits for another that handles the signal, so that its own death
-// loses nothing. The other process is below it, as below time(1). For a helper, such as a tail that keeps a
-// container open, it may be below the parent of the helper.
-func OnlyWaits(s *proc.Snapshot, p proc.Process, sig unix.Signal) bool {
-	among := p.PID
-	if IsHelper(p) {
-		among = p.PPID
-	}
-	handles := func(q *proc.Process) bool { return q.PID != p.PID && q.Handles(sig) }
-	return slices.ContainsFunc(s.Descendants(among), handles)
-}
-
-// LacksHandler reports whether a process that ended by a signal right after it was sent may have had no
-// handler of its own for it. certain is set only if the process was read and showed no handler: a handler may
-// be the runtime's.
-func LacksHandler(p proc.Process, sig unix.Signal) (lacks, certain bool) {
 	switch {
-	case !isOther(p) || p.Blocked.Has(sig):
-		return false, false
-	case p.Start == 0:
-		return true, false
+	case !w.Alive(), !KeepsSignals(w), len(atWork) == 0, mode == forward.ModeGroup, mode == forward.ModeNone:
+		return nil
+	case mode == forward.ModeWorker:
+		return line(wrappedAlone, nil, w, atWork, better)
+	case launcher == "":
+		return line(shellWorker, nil, w, atWork, better)
+	case better != "":
+		better = ". Where it runs this command alone, start that in its place"
 	}
-	return !program.DrainsOn(&p, sig), !p.Handles(sig)
+	return line(launcherWorker, nil, w, launcher, atWork, better)
+}
+
+// Above returns the line about drainit's parent if that is a shell, so that no stop signal can reach drainit:
+// the platform signals PID 1, and from there down to drainit are only processes that keep signals, above.
+func Above(above []proc.Process) []Line {
+	if len(above) == 0 || program.Of(&above[0]) != program.Shell {
+		return nil
+	}
+	return line(unreachable, nil, above[0])
 }

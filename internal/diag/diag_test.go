@@ -5,9 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"drainit/forward"
 	"drainit/internal/proc"
 	"drainit/internal/signals"
 	"drainit/test/harness/rows"
@@ -75,45 +77,82 @@ func TestKeepsSignals(t *testing.T) {
 	}
 }
 
-// The processes that a wrapper stands before, none for no wrapper.
-func TestWrapped(t *testing.T) {
+// words are those of the lines, and of the processes that they name.
+func words(lines []Line) string {
+	all := make([]string, len(lines))
+	for i, l := range lines {
+		all[i] = fmt.Sprintf(l.Text, l.Args[:strings.Count(l.Text, "%")]...)
+	}
+	return strings.Join(all, "; ")
+}
+
+// The processes that a wrapper stands before are named, and the advice what could take its place.
+func TestAtStart(t *testing.T) {
+	const exec = ". Where the script ends with this command, start it with exec"
+	const instead = ". Where it runs this command alone, start that in its place"
 	for text, want := range map[string]string{
-		"sh; 11<10 node; 12<11 node":                                "[node[11]]",
-		"node /usr/bin/npm start; 11<10 sh; 12<11 node":             "[node[12]]",
-		"sh; 11<10 node /usr/bin/npm start; 12<11 node; 13<10 node": "[node[12] node[13]]",
-		"sh; 11<10 node; 12<10 sleep 1":                             "[node[11]]", // what a script waits with
-		"sh; 11<10 node dead; 12<10 node":                           "[node[12]]",
-		"sh":                                                        "[]",
-		"sh +TERM; 11<10 node":                                      "[]",
-		"node; 11<10 node":                                          "[]",
-		"sh dead; 11<10 node":                                       "[]",
-		"11<10 node":                                                "[]", // the worker is not shown
-		"":                                                          "[]", // no /proc
+		"sh; 11<10 node; 12<11 node":                    "[node[11]] itself" + exec,
+		"node /usr/bin/npm start; 11<10 sh; 12<11 node": "itself, if no other process has" + instead,
+		"sh; 11<10 node /bin/npm; 12<11 js; 13<10 js":   "[js[12] js[13]] itself",
+		"sh; 11<10 node; 12<10 sleep 1":                 "[node[11]] itself" + exec, // which it waits with
+		"sh; 11<10 node dead; 12<10 node":               "[node[12]] itself" + exec,
+		"sh":                                            "",
+		"sh +TERM; 11<10 node":                          "",
+		"node; 11<10 node":                              "",
+		"sh dead; 11<10 node":                           "",
+		"11<10 node":                                    "", // the worker is not shown
+		"":                                              "", // no /proc
 	} {
-		if _, atWork := Wrapped(snapshot(text), workerPID); fmt.Sprint(atWork) != want {
-			t.Errorf("%q: %v, want %s", text, atWork, want)
+		got := words(AtStart(snapshot(text), workerPID, forward.ModeAuto))
+		if !strings.HasSuffix(got, want) || (got == "") != (want == "") {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	for mode, want := range map[forward.Mode]string{
+		forward.ModeGroup: "", forward.ModeNone: "", forward.ModeHandlers: "[node[11]] itself" + exec,
+		forward.ModeWorker: "--forward worker drainit sends none to [node[11]]" + exec,
+	} {
+		got := words(AtStart(snapshot("sh; 11<10 node"), workerPID, mode))
+		if !strings.HasSuffix(got, want) || (got == "") != (want == "") {
+			t.Errorf("%v: %q, want %q", mode, got, want)
 		}
 	}
 }
 
-// The worker is at work whatever its name.
-func TestAtWorkIsTheWorkerItself(t *testing.T) {
-	if got := fmt.Sprint(AtWork(snapshot("sleep 1; 11<10 node"), workerPID)); got != "[sleep[10]]" {
-		t.Error(got)
+// begun is a stop by TERM.
+func begun(text string) *Stop {
+	s := &Stop{Worker: workerPID, Came: unix.SIGTERM, Sends: unix.SIGTERM, Start: snapshot(text)}
+	s.Begin(1, false)
+	return s
+}
+
+// At work are the worker whatever its name, and what would die of the signal below another.
+func TestAtWork(t *testing.T) {
+	for text, want := range map[string]string{
+		"sleep 1; 11<10 node":         "[sleep[10] node[11]]",
+		"sh; 11<10 app +TERM":         "[app[11]]",
+		"app +TERM; 11<10 sleep 1":    "[app[10]]", // a helper
+		"app +TERM; 11<10 job":        "[app[10] job[11]]",
+		"sh; 11<10 sleep 1; 12<10 js": "[js[12] js[12]]", // once for each reason
+	} {
+		if got := fmt.Sprint(begun(text).atWork); got != want {
+			t.Errorf("%q: %v, want %s", text, got, want)
+		}
 	}
 }
 
 // time(1) dies of the signal, and the command that it waits for handles it.
-func TestOnlyWaits(t *testing.T) {
+func TestWorks(t *testing.T) {
 	for child, want := range map[string]bool{
-		"12<10 node +TERM":      true,
-		"12<10 node":            false,
-		"12<10 node +TERM dead": false,
-		"12<9 node +TERM":       false,
-		"12<10 node +INT":       false,
-		"12<11 node +TERM":      true,
+		"12<10 node +TERM":      false,
+		"12<10 node":            true,
+		"12<10 node +TERM dead": true,
+		"12<9 node +TERM":       true,
+		"12<10 node +INT":       true,
+		"12<11 node +TERM":      false,
 	} {
-		if got := OnlyWaits(snapshot("time; 11<10 sh; "+child), made("time"), unix.SIGTERM); got != want {
+		p := made("time")
+		if got := begun("time; 11<10 sh; "+child).works(&p, unix.SIGTERM); got != want {
 			t.Errorf("%q: %v, want %v", child, got, want)
 		}
 	}
@@ -121,8 +160,49 @@ func TestOnlyWaits(t *testing.T) {
 
 func TestLacksHandler(t *testing.T) {
 	rows.Compare(t, "testdata/handlers.tsv", 3, func(row []string) any {
-		lacks, certain := LacksHandler(made(row[0]), unix.SignalNum("SIG"+row[1]))
-		return map[[2]bool]string{{true, true}: "lacks one", {true, false}: "may lack one",
-			{false, true}: "is certain to have one"}[[2]bool{lacks, certain}]
+		p := made(row[0])
+		lacks, certain := lacksHandler(&p, unix.SignalNum("SIG"+row[1]))
+		switch {
+		case lacks && certain:
+			return "lacks one"
+		case lacks:
+			return "may lack one"
+		}
+		return ""
 	})
+}
+
+// The advice to send another signal names the one that came, and one that the program is known to drain on.
+func TestDeath(t *testing.T) {
+	for _, tt := range []struct {
+		died string
+		came unix.Signal
+		by   unix.Signal
+		want string
+	}{
+		{"app +QUIT", unix.SIGTERM, unix.SIGTERM, "has no terminated handler: --rewrite TERM:QUIT"},
+		{"php worker.php +QUIT", unix.SIGHUP, unix.SIGHUP, "has no hangup handler: --rewrite HUP:QUIT"},
+		{"app +TERM +QUIT", unix.SIGINT, unix.SIGINT, "has no interrupt handler: --rewrite INT:TERM"},
+		{"node app.js +TERM", unix.SIGINT, unix.SIGINT, "has no interrupt handler: --rewrite INT:TERM"},
+		{"node app.js +TERM +INT", unix.SIGTERM, unix.SIGTERM, "ended at once: --rewrite TERM:SIG"},
+		{"app +ALL", unix.SIGTERM, unix.SIGINT, "ended at once: --rewrite TERM:SIG"}, // in Go, by a rewrite
+		{"app +TERM", unix.SIGTERM, unix.SIGTERM, ""},
+	} {
+		s, cause := begun(tt.died), forward.Cause{By: tt.by}
+		s.Came, cause.Stop, cause.Process = tt.came, true, made(tt.died)
+		first, last, _ := strings.Cut(tt.want, ": ")
+		got := words(s.Death(cause, "ended", false))
+		if !strings.Contains(got, first) || !strings.HasSuffix(got, last) || (got == "") != (tt.want == "") {
+			t.Errorf("%s: %q, want %q", tt.died, got, tt.want)
+		}
+		for _, late := range s.Death(cause, "ended", true) {
+			if late.Loss != "" || late.Of != cause.Process.Comm {
+				t.Errorf("%s: %+v", tt.died, late)
+			}
+		}
+		cause.After = time.Second
+		if got := s.Death(cause, "ended", false); got != nil {
+			t.Errorf("%s, later: %v", tt.died, got)
+		}
+	}
 }

@@ -42,9 +42,9 @@ func New(log *logx.Log, m *machine.Machine, w *worker.Worker, h *forward.History
 }
 
 // Said reports whether a line about this event and this thing was written, by OnceOf or for several things.
-func (j *Journal) Said(m Message, of any) bool { return j.said[fmt.Sprint(m.event, of)] }
+func (j *Journal) Said(m Message, of any) bool { return j.said[fmt.Sprint(m.Event, of)] }
 
-func (j *Journal) markSaid(m Message, of any) { j.said[fmt.Sprint(m.event, of)] = true }
+func (j *Journal) markSaid(m Message, of any) { j.said[fmt.Sprint(m.Event, of)] = true }
 
 // OnceOf writes a line about an event, unless a line about this event and the same thing was written before.
 // Two things are the same if fmt prints them alike.
@@ -60,11 +60,11 @@ func (j *Journal) Once(m Message, args ...any) { j.OnceOf(nil, m, args...) }
 
 // Say writes a line and returns its words. It returns "" for a line of level debug that the log leaves out.
 func (j *Journal) Say(m Message, args ...any) (words string) {
-	if m.Level == zapcore.DebugLevel && !j.Log.Enabled(m.Level) { // there may be thousands
+	if m.Level.Level == zapcore.DebugLevel && !j.Log.Enabled(m.Level.Level) { // there may be thousands
 		return ""
 	}
 	words, fields := j.line(m, args)
-	j.Log.Line(m.Level, m.event, words, fields...)
+	j.Log.Line(m.Level.Level, m.Event, words, fields...)
 	return words
 }
 
@@ -100,7 +100,7 @@ func (j *Journal) line(m Message, args []any) (words string, all fields) {
 	if m.Loss != "" {
 		all.add("loses", m.Loss)
 	}
-	named := slices.Clone(args[:min(len(args), strings.Count(m.text, "%"))])
+	named := slices.Clone(args[:min(len(args), strings.Count(m.Text, "%"))])
 	for i, arg := range named {
 		switch arg := arg.(type) {
 		case unix.Signal:
@@ -109,7 +109,7 @@ func (j *Journal) line(m Message, args []any) (words string, all fields) {
 			named[i] = logx.List(arg, proc.Process.String)
 		}
 	}
-	return fmt.Sprintf(m.text, named...), all
+	return fmt.Sprintf(m.Text, named...), all
 }
 
 // fields are those of a line, each of them once.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drainit/forward"
+	"drainit/internal/diag"
 	"drainit/internal/logx"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
@@ -51,7 +52,7 @@ func orphan(pid int) *proc.Process {
 
 // A line that the log leaves out is not even made. The words of any other are returned.
 func TestWordsOfALine(t *testing.T) {
-	for at, want := range map[level][2]string{
+	for at, want := range map[diag.Level][2]string{
 		atInfo: {"", "running again"}, atDebug: {"started node[10]", "running again"},
 	} {
 		j, lines := written(t, at.Level, machine.New(machine.Config{}))

@@ -6,29 +6,16 @@ import (
 	"drainit/internal/diag"
 )
 
-// Message is one kind of line of the log. Alerts rely on its event, a single word that several messages may
-// share. Its text, a format of printf, may change. docs/messages.md is made from all messages.
-type Message struct {
-	event string
-	level
-	text string
-}
-
-// level is the level of a line, and whether the line says that work was lost.
-type level struct {
-	zapcore.Level
-	diag.Loss
-}
+// Message is one kind of line of the log.
+type Message diag.Message
 
 var (
-	atDebug        = level{Level: zapcore.DebugLevel}
-	atInfo         = level{Level: zapcore.InfoLevel}
-	atWarn         = level{Level: zapcore.WarnLevel}
-	atError        = level{Level: zapcore.ErrorLevel}
-	atDebugMayLose = level{zapcore.DebugLevel, diag.MayLose}
-	atInfoLoses    = level{zapcore.InfoLevel, diag.Loses}
-	atWarnLoses    = level{zapcore.WarnLevel, diag.Loses}
-	atWarnMayLose  = level{zapcore.WarnLevel, diag.MayLose}
+	atDebug     = diag.Level{Level: zapcore.DebugLevel}
+	atInfo      = diag.Level{Level: zapcore.InfoLevel}
+	atWarn      = diag.Level{Level: zapcore.WarnLevel}
+	atError     = diag.Level{Level: zapcore.ErrorLevel}
+	atInfoLoses = diag.Level{Level: zapcore.InfoLevel, Loss: diag.Loses}
+	atWarnLoses = diag.Level{Level: zapcore.WarnLevel, Loss: diag.Loses}
 )
 
 // All lines. The supervisor writes the exported ones by Say or Once. The others have a function of Journal.
@@ -99,32 +86,17 @@ var (
 	undecided       = Message{"not_signalled", atInfo, "not signalled: %v: %s; %s"}
 	LeftUnknown     = Message{"left_unknown", atWarn, "cannot tell what the worker left behind: %v"}
 	WaitFailed      = Message{"cannot_wait", atError, "cannot wait for children: %v"}
-	Unreachable     = Message{"unreachable", atWarn,
-		"drainit's parent %v is a shell that does not forward signals, so no stop signal reaches drainit. " +
-			"Better: the exec form of ENTRYPOINT with drainit as its first word, or exec where the script " +
-			"ends with drainit"}
-	takenAsStop = Message{"stop_adopted", atWarn,
+	takenAsStop     = Message{"stop_adopted", atWarn,
 		"%v begins the stop, by %v: no process handles it, and it would end them%s with their work. If the " +
 			"stop is meant: %s, or --stop-signal %s --rewrite %s:%s; if not: --rewrite %s:0"}
 	noEffect = Message{"signal_no_effect", atWarn,
 		"%v has no effect: no process handles it. If the platform means the stop by it: %s, or " +
 			"--stop-signal %s --rewrite %s:TERM"}
-	SignalsEach = Message{"signals_each", atWarn,
-		"%v was sent %v by another than drainit, as it was itself: the platform seems to signal each " +
-			"process, so that each gets two. Write --forward none, or KillMode=mixed in a systemd unit"}
-	EndedAtOnce = Message{"no_handler", atDebugMayLose,
-		"%v ended within 0.2s of %v: it may have no handler of its own, and then what it was doing is lost"}
-	EndedWithWorker = Message{"no_handler", atWarnMayLose,
-		"%v ended within 0.2s of %v: it may have no handler of its own, and then what it was doing is lost"}
-	Ignoring = Message{"ignores_signal", atWarn, "%v ignores %v and works on, %v"}
-	NoMasks  = Message{"kernel_tells_no_handlers", atInfo,
-		"%v: drainit signals the processes below a living one only when the grace period is nearly over; " +
-			"--forward group signals all at once"}
 )
 
 // Warn writes the lines of package diag, each once for what it is about.
 func (j *Journal) Warn(lines ...diag.Line) {
 	for _, l := range lines {
-		j.OnceOf(l.Of, Message{l.Event, level{zapcore.WarnLevel, l.Loss}, l.Text}, l.Args...)
+		j.OnceOf(l.Of, Message(l.Message), l.Args...)
 	}
 }

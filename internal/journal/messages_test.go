@@ -101,17 +101,17 @@ func (p contents) line(names, when, do string) (row string, err error) {
 	var levels, texts []string
 	for _, name := range strings.Fields(names) {
 		m, err := p.take(name)
-		if event = cmp.Or(event, m.event); err != nil || m.event != event {
-			return "", fmt.Errorf("%s: event %q, in a row about %q: %w", name, m.event, event, err)
+		if event = cmp.Or(event, m.Event); err != nil || m.Event != event {
+			return "", fmt.Errorf("%s: event %q, in a row about %q: %w", name, m.Event, event, err)
 		}
-		level := m.Level.String()
+		level := m.Level.Level.String()
 		if m.Loss != "" {
 			level += ", `loses`: `" + string(m.Loss) + "`"
 		}
 		if !slices.Contains(levels, level) {
 			levels = append(levels, level)
 		}
-		if text := "`" + shown(m.text) + "`"; text != "`…`" && !slices.Contains(texts, text) {
+		if text := "`" + shown(m.Text) + "`"; text != "`…`" && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
@@ -128,7 +128,7 @@ func (p contents) calm(names string) (list string, err error) {
 		if err != nil {
 			return "", err
 		}
-		all = append(all, "`"+m.event+"` (`"+shown(m.text)+"`)")
+		all = append(all, "`"+m.Event+"` (`"+shown(m.Text)+"`)")
 	}
 	return strings.Join(all, ", "), nil
 }
@@ -152,12 +152,12 @@ func (p contents) clear(text string) (nothing string, err error) {
 // addLines adds the lines, the one of the log itself among them, and the reasons.
 func (p contents) addLines(t *testing.T) {
 	t.Helper()
-	levels := map[string]level{"atDebug": atDebug, "atInfo": atInfo, "atWarn": atWarn, "atError": atError,
-		"atDebugMayLose": atDebugMayLose, "atInfoLoses": atInfoLoses, "atWarnLoses": atWarnLoses,
-		"atWarnMayLose": atWarnMayLose,
-		"Loses":         atWarnLoses, "MayLose": {zapcore.WarnLevel, diag.MayLose}, // of package diag
-		"": atWarn}
-	p["linesDropped"] = Message{logx.DroppedEvent, level{zapcore.WarnLevel, diag.MayLose}, logx.DroppedText}
+	levels := map[string]diag.Level{
+		"atDebug": atDebug, "atInfo": atInfo, "atWarn": atWarn, "atError": atError,
+		"atInfoLoses": atInfoLoses, "atWarnLoses": atWarnLoses,
+		"atDebugMayLose": {Level: zapcore.DebugLevel, Loss: diag.MayLose},
+		"atWarnMayLose":  {Level: zapcore.WarnLevel, Loss: diag.MayLose}}
+	p["linesDropped"] = Message{logx.DroppedEvent, levels["atWarnMayLose"], logx.DroppedText}
 	inspect(t, func(file source.File, n ast.Node) {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok || len(spec.Values) != 1 {
@@ -170,7 +170,7 @@ func (p contents) addLines(t *testing.T) {
 		if lit, ok := spec.Values[0].(*ast.CompositeLit); ok && named(lit.Type) == "Message" {
 			level, ok := levels[named(lit.Elts[1])]
 			m := Message{textOf(lit.Elts[0]), level, textOf(lit.Elts[2])}
-			if p[name] = m; !ok || m.text == "" || !eventName.MatchString(m.event) {
+			if p[name] = m; !ok || m.Text == "" || !eventName.MatchString(m.Event) {
 				t.Errorf("%s: %+v", name, m)
 			}
 		}

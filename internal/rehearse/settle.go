@@ -52,7 +52,7 @@ func (r *rehearsal) settle() error {
 // signals. It leaves out helpers, since a script starts a sleep(1) all the time.
 func stateOf(all []*proc.Process) (state string) {
 	for _, p := range all {
-		if !diag.IsHelper(*p) {
+		if !diag.IsHelper(p) {
 			state += fmt.Sprintln(p.ID, p.Handled, p.Ignored, p.Awaited)
 		}
 	}

@@ -74,7 +74,7 @@ func (s *stop) after(l line) float64 { return logx.InTenths(l.at.Sub(s.stopped))
 
 // works guesses that a process does work, or handles a stop for one that does.
 func works(p *inspect.Row) bool {
-	return p.OnStop == proc.Handles || program.Of(&p.Process) == program.Other && !diag.IsHelper(p.Process)
+	return p.OnStop == proc.Handles || program.Of(&p.Process) == program.Other && !diag.IsHelper(&p.Process)
 }
 
 // note notes what a process of the plan was sent, or how it ended, if a line of the stop says so. Of several

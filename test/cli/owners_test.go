@@ -35,7 +35,7 @@ var owned = []struct {
 // pure are the packages that tests walk whole: they do no I/O, and know of no other package but those named.
 var pure = map[string]string{
 	"forward":          "internal/proc internal/program internal/signals",
-	"internal/diag":    "internal/proc internal/program internal/signals",
+	"internal/diag":    "forward internal/proc internal/program internal/signals",
 	"internal/machine": "",
 	"internal/program": "internal/proc internal/signals",
 }
