@@ -31,7 +31,7 @@ func (s *Supervisor) continueStop(p forward.Purpose) {
 		return
 	}
 	plan := s.takeStep(r, all)
-	s.journal.Late(time.Now(), plan.Deliveries)
+	s.journal.Late(plan.Deliveries)
 	s.report(plan)
 }
 
@@ -53,7 +53,7 @@ func (s *Supervisor) takeStep(r forward.Request, all *proc.Snapshot) forward.Pla
 // report warns of the processes that ignore what they were sent in a step of the stop. It also notes which
 // processes wait for a signal, and why.
 func (s *Supervisor) report(plan forward.Plan) {
-	s.warn(s.warnings.Sent(plan.Deliveries, s.journal.TimeLeft(time.Now())))
+	s.warn(s.warnings.Sent(plan.Deliveries))
 	for _, w := range plan.Unsignalled {
 		s.journal.Unsignalled(w)
 	}

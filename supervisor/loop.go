@@ -75,11 +75,11 @@ func (s *Supervisor) take(sig unix.Signal, earliest time.Time) {
 		return
 	}
 	if s.cfg.Rewrites.Apply(sig) == signals.Drop {
-		s.journal.Say(journal.Dropped, journal.Came(sig), "it is rewritten to 0")
+		s.journal.Say(journal.Dropped, sig, "it is rewritten to 0")
 		return
 	}
 	if sig == unix.SIGHUP && len(s.stops) > 0 && s.job.HungUp() {
-		s.journal.Say(journal.TerminalGone, journal.Came(sig), journal.Came(s.stops[0]))
+		s.journal.Say(journal.TerminalGone, sig, s.stops[0])
 		if s.machine.Requested() { // a hang-up is no request for a force-stop
 			return
 		}
@@ -116,6 +116,7 @@ func (s *Supervisor) happened(kind machine.EventKind) { s.step(machine.Event{Kin
 // publishes phase Quiet later, once it is known whether a process handles the quiet signal.
 func (s *Supervisor) step(e machine.Event) {
 	now, before := time.Now(), s.machine.Phase()
+	s.journal.Now = now
 	actions := s.machine.Step(now, e)
 	if is := s.machine.Phase(); is != before && is != machine.Quiet {
 		s.publish()
@@ -160,33 +161,33 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 // announce writes the line of an action. Where a stop signal comes after the worker's end, a warning may come
 // first.
 func (s *Supervisor) announce(now time.Time, a machine.Action) {
-	came := journal.Came(a.Signal)
+	came := a.Signal
 	switch a.Line {
 	case machine.DrainBegins:
-		s.journal.Draining(now, a.Signal, s.made, s.job != nil && !s.cfg.SecondStopIgnored, s.cfg.Unsent)
+		s.journal.Draining(a.Signal, s.made, s.job != nil && !s.cfg.SecondStopIgnored, s.cfg.Unsent)
 	case machine.WorkerEnded:
-		s.announceExit(now)
+		s.announceExit()
 	case machine.DelayOver:
-		s.journal.DelayOver(now, a.Signal, s.made)
+		s.journal.DelayOver(a.Signal, s.made)
 	case machine.GraceBegins:
 		s.warnEach(now.Sub(s.worker.Exit.At) <= machine.SameRequest)
-		s.journal.Say(journal.GraceStarts, came, s.journal.TimeLeft(now))
+		s.journal.Say(journal.GraceStarts, came)
 	case machine.SameStop:
 		s.journal.Once(journal.StopRepeated, came, machine.SameRequest)
 	case machine.StopIgnored:
 		s.journal.Once(journal.StopIgnored, came)
 	case machine.Progress:
-		s.journal.Progress(now, s.living())
+		s.journal.Progress(s.living())
 	}
 }
 
 // announceExit logs which processes a worker that exited by itself has left, and which signal they are sent.
-func (s *Supervisor) announceExit(now time.Time) {
+func (s *Supervisor) announceExit() {
 	sig := s.sends
 	if s.mode(forward.Orphans) == forward.ModeNone {
 		sig = 0
 	}
-	s.journal.Exited(now, s.living(), sig)
+	s.journal.Exited(s.living(), sig)
 }
 
 // beginKill notes and logs which processes are about to be killed, and why.

@@ -24,7 +24,7 @@ func (s *Supervisor) passThrough(came unix.Signal) {
 		return
 	}
 	if s.worker.Gone() && !s.cfg.Forking {
-		s.journal.Say(journal.Dropped, journal.Came(came), "the worker has gone")
+		s.journal.Say(journal.Dropped, came, "the worker has gone")
 		return
 	}
 	r, all, err := s.requestFor(forward.PassThrough, sig)

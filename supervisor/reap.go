@@ -79,7 +79,7 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 		s.recordExit(e)
 		usual := e.By == 0 || s.worker.Kill.Happened() || s.job.Known(e.By)
 		if !usual && !s.warnEach(s.machine.Requested() || s.queue.StopPending()) {
-			s.journal.DiedOf(e, s.cfg.Rewrites.Before(e.By))
+			s.journal.DiedOf(s.cfg.Rewrites.Before(e.By))
 		}
 	}
 }
@@ -104,7 +104,7 @@ func (s *Supervisor) paused(child reaper.WaitEvent, isWorker bool) {
 	case s.job == nil:
 		s.worker.Stopped = stopped
 		if stopped && s.machine.Phase() < machine.Draining { // a stop continues it
-			s.journal.Once(journal.WorkerPaused, s.worker, s.worker.PID)
+			s.journal.Once(journal.WorkerPaused, s.worker.PID)
 		}
 		s.publish()
 	case s.machine.Phase() != machine.Killing:
@@ -142,7 +142,7 @@ func (s *Supervisor) promote(successor *forward.Successor) {
 	if successor == nil {
 		return
 	}
-	s.journal.Say(journal.Successor, s.worker, s.worker.Exit, successor.Process, journal.WorkersEnd)
+	s.journal.Say(journal.Successor, successor.Process)
 	*s.worker = worker.Worker{
 		PID: successor.PID, PGID: s.worker.PGID, Comm: successor.Comm, Kill: s.worker.Kill,
 	}

@@ -196,7 +196,7 @@ func (s *Supervisor) started() {
 	if s.cfg.ReadyPort != 0 {
 		go s.awaitReady()
 	}
-	s.journal.Say(journal.Started, s.worker)
+	s.journal.Say(journal.Started)
 	s.reap()
 	if s.machine.Phase() != machine.Done {
 		s.warnAbove()

@@ -2,6 +2,7 @@ package diag
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -77,11 +78,15 @@ func TestKeepsSignals(t *testing.T) {
 	}
 }
 
-// words are those of the lines, and of the processes that they name.
+// words are those of the lines, with their arguments.
 func words(lines []Line) string {
 	all := make([]string, len(lines))
 	for i, l := range lines {
-		all[i] = fmt.Sprintf(l.Text, l.Args[:strings.Count(l.Text, "%")]...)
+		all[i] = os.Expand(l.Text, func(string) string {
+			arg := l.Args[0]
+			l.Args = l.Args[1:]
+			return fmt.Sprint(arg)
+		})
 	}
 	return strings.Join(all, "; ")
 }
@@ -191,7 +196,7 @@ func TestDeath(t *testing.T) {
 		s, cause := begun(tt.died), forward.Cause{By: tt.by}
 		s.Came, cause.Stop, cause.Process = tt.came, true, made(tt.died)
 		first, last, _ := strings.Cut(tt.want, ": ")
-		got := words(s.Death(cause, "ended", false))
+		got, _, _ := strings.Cut(words(s.Death(cause, "ended", false)), "|")
 		if !strings.Contains(got, first) || !strings.HasSuffix(got, last) || (got == "") != (tt.want == "") {
 			t.Errorf("%s: %q, want %q", tt.died, got, tt.want)
 		}

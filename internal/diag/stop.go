@@ -75,13 +75,12 @@ func (s *Stop) works(p *proc.Process, sig unix.Signal) bool {
 	return works && !slices.ContainsFunc(s.Start.Descendants(among), handles)
 }
 
-// Sent returns a line about each process at work that ignores the signal that it was sent. left says when
-// SIGKILL comes.
-func (s *Stop) Sent(made []forward.Delivery, left any) (lines []Line) {
+// Sent returns a line about each process at work that ignores the signal that it was sent.
+func (s *Stop) Sent(made []forward.Delivery) (lines []Line) {
 	for _, d := range made {
 		for _, p := range d.Reached() {
 			if p.Ignores(d.Signal) && s.works(&p, d.Signal) {
-				lines = append(lines, line(ignoring, p.Comm, p, d.Signal, left)...)
+				lines = append(lines, line(ignoring, p.Comm, p, d.Signal)...)
 			}
 		}
 	}
@@ -106,14 +105,14 @@ func (s *Stop) Death(c forward.Cause, how string, late bool) []Line {
 			to = signals.Short(sig)
 		}
 	}
-	m, died := mayLack, any(how)
+	m, end := mayLack, any(how)
 	if certain {
-		m, died = lacking, c.By
+		m, end = lacking, c.By
 	}
 	if late {
 		m.Loss = ""
 	}
-	return line(m, p.Comm, *p, died, signals.Short(from), to, c.By)
+	return line(m, p.Comm, *p, end, signals.Short(from), to, c.By)
 }
 
 // Reaped notes that drainit has waited for a process, and so knows how it ended.

@@ -41,7 +41,7 @@ func (j *Journal) Killing(living Living, sig unix.Signal) {
 		!slices.ContainsFunc(living.All, isInTheWay):
 		hint = "; --grace gives more time"
 	}
-	j.Say(killing, j.killedWhy(), j.states(living), hint, Reason)
+	j.Say(killing, j.killedWhy(), living, hint)
 }
 
 // killedWhy returns words for the reason of the kill.
@@ -57,7 +57,7 @@ func (j *Journal) killedWhy() string {
 
 // Stuck writes which processes outlived SIGKILL.
 func (j *Journal) Stuck(living Living) {
-	j.Say(stillAlive, machine.KillingTime, j.states(living), Reason)
+	j.Say(stillAlive, machine.KillingTime, living)
 }
 
 // End writes the last line: how long the stop took, how the worker ended, which processes were killed and
@@ -68,21 +68,17 @@ func (j *Journal) End(status int, onTerminal bool) {
 	if killed.Stuck {
 		killed = worker.Kill{}
 	}
-	lasted, facts := Phrase{}, []any{j.ended(&killed, status), Reason, Status(status), j.worker}
+	m, after, took, victims := ended, "", any(nil), any(nil)
 	if n := len(killed.Victims); n > 0 {
-		facts = append(facts, field{"killed", n})
+		victims = n
 	}
-	requested, m := j.machine.Requested(), ended
-	if requested {
-		facts = append(facts, Came(j.machine.StopSignal()))
-	}
-	if requested || j.exited {
-		took := time.Since(j.StopBegan())
-		lasted = Phrase{" after " + logx.Round(took), []any{field{"duration_s", logx.InTenths(took)}}}
+	if j.machine.Requested() || j.exited {
+		lasted := time.Since(j.StopBegan())
+		after, took = " after "+logx.Round(lasted), logx.InTenths(lasted)
 	} else if !killed.Happened() && (status == 0 || onTerminal) {
 		m = endAsPlanned
 	}
-	j.Say(m, append([]any{lasted}, facts...)...)
+	j.Say(m, after, j.ended(&killed, status), took, status, victims, j.machine.StopSignal())
 }
 
 // ended returns words about the worker's end, about what was killed, and about the exit status, unless the

@@ -27,6 +27,7 @@ import (
 // Journal writes the lines of the loop, and remembers the lines that appear only once.
 type Journal struct {
 	Log     *logx.Log
+	Now     time.Time // of the step that the machine makes
 	machine *machine.Machine
 	worker  *worker.Worker
 	said    map[string]bool
@@ -91,25 +92,42 @@ func (j *Journal) Publish(key, text any) {
 	_, _ = fmt.Fprintf(j.notes, "%v:%v\n", key, text)
 }
 
-// line returns the words of a line and its fields: the phase, and the fields of its arguments. If several
-// arguments have the same field, that of the first counts. Arguments that the words do not name go to the
-// fields alone.
+// line returns the words of a line, and its fields. A message has names with $ before them. What stands
+// behind | goes to the fields alone. Names that are no facts stand for the arguments, in their order.
 func (j *Journal) line(m Message, args []any) (words string, all fields) {
 	all.add("phase", j.machine.Phase().String())
-	j.addFields(&all, args)
+	values := make(map[string]any)
+	word := func(name string) string {
+		value, known := values[name]
+		if fact := facts[name]; fact != nil {
+			value = fact(j)
+		} else if !known && len(args) > 0 {
+			value, args = args[0], args[1:]
+			values[name] = value
+		}
+		return all.put(name, value)
+	}
+	text, more, _ := strings.Cut(m.Text, "|")
+	words = os.Expand(text, word)
+	os.Expand(more, word)
 	if m.Loss != "" {
 		all.add("loses", m.Loss)
 	}
-	named := slices.Clone(args[:min(len(args), strings.Count(m.Text, "%"))])
-	for i, arg := range named {
-		switch arg := arg.(type) {
-		case unix.Signal:
-			named[i] = signals.Name(arg)
-		case []proc.Process:
-			named[i] = logx.List(arg, proc.Process.String)
+	return words, all
+}
+
+// facts are the names in a message that stand for what the machine and the worker know.
+var facts = map[string]func(*Journal) any{
+	"worker": func(j *Journal) any { return j.worker.Process() },
+	"exit":   func(j *Journal) any { return j.worker.Exit },
+	"reason": func(j *Journal) any { return j.reason() },
+	"kill":   func(j *Journal) any { return j.untilKill() },
+	"left_s": func(j *Journal) any {
+		if left, limited := j.timeLeft(); limited {
+			return logx.InTenths(left)
 		}
-	}
-	return fmt.Sprintf(m.Text, named...), all
+		return nil
+	},
 }
 
 // fields are those of a line, each of them once.
@@ -121,84 +139,70 @@ func (f *fields) add(key string, value any) {
 	}
 }
 
-func (j *Journal) addFields(to *fields, args []any) {
-	for _, arg := range args {
-		switch arg := arg.(type) {
-		case interface{ Process() proc.Process }:
-			j.addFields(to, []any{arg.Process()})
-		case proc.Process:
-			to.add("pid", arg.PID)
-			to.add("comm", logx.Printable(arg.Comm))
-		case unix.Signal:
-			to.add("signal", signals.Name(arg))
-		case Came:
-			to.add("request", arg.String())
-		case Status:
-			to.add("status", arg)
-		case worker.Exit:
-			if to.add("status", arg.ExitStatus()); arg.TermSignal() != 0 {
-				to.add("signal", signals.Name(arg.TermSignal()))
-			}
-		case worker.Reason:
-			to.add("reason", arg)
-		case fact:
-			to.add("reason", j.reason())
-			if arg == WorkersEnd {
-				to.add("status", j.worker.Exit.ExitStatus())
-			}
-		case Living:
-			if arg.Err == nil {
-				to.add("left", len(arg.All))
-			}
-		case Phrase:
-			j.addFields(to, arg.of)
-		case field:
-			to.add(arg.key, arg.value)
+// put adds the fields of a value, and returns its word. Most names are words alone.
+func (f *fields) put(name string, value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case proc.Process:
+		if v.PID != 0 {
+			f.add("pid", v.PID)
+			f.add("comm", logx.Printable(v.Comm))
+		}
+	case []proc.Process:
+		return logx.List(v, proc.Process.String)
+	case unix.Signal:
+		if v != 0 && (name == "signal" || name == "request") {
+			f.add(name, signals.Name(v))
+		}
+		return signals.Name(v)
+	case *worker.Exit:
+		f.add("status", v.ExitStatus())
+	case worker.Exit:
+		if f.add("status", v.ExitStatus()); v.TermSignal() != 0 {
+			f.add("signal", signals.Name(v.TermSignal()))
+		}
+	case worker.Reason:
+		f.add("reason", v)
+	case Living:
+		if v.Err == nil {
+			f.add("left", len(v.All))
+		}
+		if name == "states" {
+			return f.states(v.All)
+		}
+	case int, float64:
+		if strings.Contains("status killed left_s duration_s", name) {
+			f.add(name, v)
 		}
 	}
+	return fmt.Sprint(value)
 }
 
-// Came is a signal that came to drainit. In a line, a unix.Signal is one that was sent.
-type Came unix.Signal
-
-func (c Came) String() string { return signals.Name(unix.Signal(c)) }
-
-// Status is an exit status.
-type Status int
-
-// fact stands for fields of a line that the machine and the worker know.
-type fact uint8
-
-// The facts of a line about an end.
-const (
-	Reason     fact = iota // why the worker ended, or is killed
-	WorkersEnd             // the same, and the worker's exit status
-)
-
-// field is a field of a line that no type of its own stands for.
-type field struct {
-	key   string
-	value any
-}
-
-// Phrase is a part of a line. of has the arguments of which the line gets the fields.
-type Phrase struct {
-	words string
-	of    []any
-}
-
-func (p Phrase) String() string { return p.words }
-
-// TimeLeft says when SIGKILL comes: after the rest of the grace period, at once or never.
-func (j *Journal) TimeLeft(now time.Time) Phrase {
-	end, limited := j.machine.GraceEnd()
-	switch left := max(0, end.Sub(now)); {
-	case limited:
-		return Phrase{"SIGKILL in " + tenths(left), []any{field{"left_s", logx.InTenths(left)}}}
-	case j.machine.Phase() == machine.Killing:
-		return Phrase{words: "SIGKILL at once: the grace period is 0"}
+// states returns the processes with their states, at most ten.
+func (f *fields) states(all []*proc.Process) string {
+	if len(all) == 0 { // they are ending or hidden from us
+		return "what is left"
 	}
-	return Phrase{words: "no SIGKILL: the grace period is infinite"}
+	f.put("process", *all[0])
+	return logx.List(all, logx.WithState)
+}
+
+// timeLeft returns the time to SIGKILL.
+func (j *Journal) timeLeft() (left time.Duration, limited bool) {
+	end, limited := j.machine.GraceEnd()
+	return max(0, end.Sub(j.Now)), limited
+}
+
+// untilKill says when SIGKILL comes: after the rest of the grace period, at once or never.
+func (j *Journal) untilKill() string {
+	switch left, limited := j.timeLeft(); {
+	case limited:
+		return "SIGKILL in " + tenths(left)
+	case j.machine.Phase() == machine.Killing:
+		return "SIGKILL at once: the grace period is 0"
+	}
+	return "no SIGKILL: the grace period is infinite"
 }
 
 func tenths(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
@@ -215,14 +219,6 @@ func (l Living) String() string {
 		return "what /proc does not show"
 	}
 	return fmt.Sprintf("%s (%s)", logx.Processes(len(l.All)), names(l.All))
-}
-
-// states names the processes with their states, at most ten.
-func (j *Journal) states(l Living) Phrase {
-	if len(l.All) == 0 { // they are ending or hidden from us
-		return Phrase{"what is left", []any{l}}
-	}
-	return Phrase{logx.List(l.All, logx.WithState), []any{l, *l.All[0]}}
 }
 
 func names(all []*proc.Process) string { return logx.List(all, (*proc.Process).String) }

@@ -56,7 +56,7 @@ func TestWordsOfALine(t *testing.T) {
 		atInfo: {"", "running again"}, atDebug: {"started node[10]", "running again"},
 	} {
 		j, lines := written(t, at.Level, machine.New(machine.Config{}))
-		if got := [2]string{j.Say(Started, j.worker), j.Say(running, "")}; got != want {
+		if got := [2]string{j.Say(Started), j.Say(running, "", unix.Signal(0))}; got != want {
 			t.Errorf("%v: %q, want %q", at, got, want)
 		}
 		if got := lines(); strings.Contains(got, "started") != (want[0] != "") ||

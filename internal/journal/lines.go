@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -21,18 +20,19 @@ import (
 
 // NotStarted writes why there is no worker, with the exit status.
 func (j *Journal) NotStarted(why string, status int) {
-	j.Say(notStarted, why, worker.ReasonNotStarted, Status(status))
+	j.Say(notStarted, why, worker.ReasonNotStarted, status)
 }
 
 // StoppedEarly writes that a stop signal came before the worker was started.
 func (j *Journal) StoppedEarly(sig unix.Signal, status int) {
-	j.Say(endEarly, Came(sig), worker.ReasonStop, Status(status))
+	j.Say(endEarly, sig, worker.ReasonStop, status)
 }
 
 // DelayOver writes the end of a stop delay, and which processes were sent the stop signal then. came is the
 // signal that came to drainit, and made has the deliveries.
-func (j *Journal) DelayOver(now time.Time, came unix.Signal, made []forward.Delivery) {
-	j.Say(delayOver, sentTo(made, ": "), j.TimeLeft(now), Came(came))
+func (j *Journal) DelayOver(came unix.Signal, made []forward.Delivery) {
+	sent, sig := sentTo(made, ": ")
+	j.Say(delayOver, sent, sig, came)
 }
 
 // Leaving writes that the worker has exited, and that the processes that it left are killed, as --forward
@@ -40,19 +40,18 @@ func (j *Journal) DelayOver(now time.Time, came unix.Signal, made []forward.Deli
 func (j *Journal) Leaving(living Living) {
 	if living.Err != nil || len(living.All) > 0 {
 		j.exited = true
-		status := Status(j.worker.Exit.ExitStatus())
-		j.Say(killLeaving, j.worker, j.worker.Exit, living, machine.ReasonWorkerOnly, status)
+		j.Say(killLeaving, living, machine.ReasonWorkerOnly)
 	}
 }
 
 // Progress writes which processes a drain still waits for. A child of drainit that has not been signalled yet
 // gets one more line, once, with the reason.
-func (j *Journal) Progress(now time.Time, living Living) {
-	remaining := Phrase{of: []any{living}}
+func (j *Journal) Progress(living Living) {
+	remaining := ""
 	if len(living.All) > 0 { // else it is hidden from us
-		remaining.words = fmt.Sprintf("%s left (%s), ", logx.Processes(len(living.All)), names(living.All))
+		remaining = fmt.Sprintf("%s left (%s), ", logx.Processes(len(living.All)), names(living.All))
 	}
-	j.Say(draining, remaining, j.TimeLeft(now))
+	j.Say(draining, remaining, living)
 	for _, p := range living.All {
 		if why := j.history.Explain(p.PID); why != "" {
 			j.Say(notSignalledYet, *p, why)
@@ -67,7 +66,7 @@ func (j *Journal) Quiet(sig unix.Signal, none bool, sent []forward.Delivery, err
 	case err != nil:
 		j.Say(quietUnknown, sig, err)
 	case none:
-		j.Say(quietNowhere, j.worker, sig)
+		j.Say(quietNowhere, sig)
 	case len(sent) == 0:
 		j.Say(quietAlready, sig)
 	default:
@@ -77,11 +76,13 @@ func (j *Journal) Quiet(sig unix.Signal, none bool, sent []forward.Delivery, err
 
 // Running writes the end of quiet. The line names the processes that were sent sig for that, if any.
 func (j *Journal) Running(sig unix.Signal, sent []forward.Delivery) {
-	to := Phrase{}
+	to := ""
 	if len(sent) > 0 {
-		to = Phrase{fmt.Sprintf(": %s to %s", signals.Name(sig), recipients(sent)), []any{sig}}
+		to = fmt.Sprintf(": %s to %s", signals.Name(sig), recipients(sent))
+	} else {
+		sig = 0
 	}
-	j.Say(running, to)
+	j.Say(running, to, sig)
 }
 
 func recipients(sent []forward.Delivery) string {
@@ -90,79 +91,81 @@ func recipients(sent []forward.Delivery) string {
 
 // Draining writes the line of the first stop signal: which processes were sent it (made), and what comes
 // next. unsent names the setting or platform that has drainit send it to no process; it is "" for none.
-func (j *Journal) Draining(
-	now time.Time, sig unix.Signal, made []forward.Delivery, interactive bool, unsent string,
-) {
-	then := j.TimeLeft(now)
-	if end, ok := j.machine.GraceEnd(); ok {
-		then.words = fmt.Sprintf("what still runs after %s is killed", tenths(max(0, end.Sub(now))))
+func (j *Journal) Draining(came unix.Signal, made []forward.Delivery, interactive bool, unsent string) {
+	then := j.untilKill()
+	if left, limited := j.timeLeft(); limited {
+		then = fmt.Sprintf("what still runs after %s is killed", tenths(left))
 	}
-	if interactive && sig == unix.SIGINT {
-		then.words += ", Ctrl-C again kills at once"
+	if interactive && came == unix.SIGINT {
+		then += ", Ctrl-C again kills at once"
 	}
 	if unsent != "" {
-		j.Say(stoppingUnsent, Came(sig), unsent, then)
-	} else if len(made) > 0 && made[0].Signal == sig {
-		j.Say(stopping, sentTo(made, ""), then, Came(sig))
+		j.Say(stoppingUnsent, came, unsent, then)
+	} else if sent, sig := sentTo(made, ""); sig == came {
+		j.Say(stopping, sent, then, sig, came)
 	} else { // it is rewritten, a shell is sent TERM, or none was sent
-		j.Say(stoppingOn, Came(sig), sentTo(made, ": "), then)
+		sent, _ = sentTo(made, ": ")
+		j.Say(stoppingOn, came, sent, then, sig)
 	}
 }
 
-// sentTo returns words about which processes were sent the stop signal, with before in front of them. It
-// returns none if no process was sent it: a failure has a line of its own.
-func sentTo(made []forward.Delivery, before string) Phrase {
+// sentTo returns words about which processes were sent the stop signal, with before in front of them, and
+// that signal. It returns none if no process was sent it: a failure has a line of its own.
+func sentTo(made []forward.Delivery, before string) (words string, sig unix.Signal) {
 	if len(made) == 0 {
-		return Phrase{}
+		return "", 0
 	}
-	words, all := fmt.Sprintf("%s%s sent to %v", before, signals.Name(made[0].Signal), made[0].Process), 0
+	all := 0
 	for _, d := range made {
 		all += len(d.Reached())
 	}
+	words = fmt.Sprintf("%s%s sent to %v", before, signals.Name(made[0].Signal), made[0].Process)
 	if all > 1 {
 		words += fmt.Sprintf(" and %d more", all-1)
 	}
-	return Phrase{words, []any{made[0].Signal}}
+	return words, made[0].Signal
 }
 
 // Exited writes that the worker exited by itself and left processes. It writes nothing if none of these
 // lives: a process that died with the worker may not be reaped yet. sig is the signal that those left are
 // sent now, 0 if they are sent none.
-func (j *Journal) Exited(now time.Time, living Living, sig unix.Signal) {
+func (j *Journal) Exited(living Living, sig unix.Signal) {
 	if living.Err == nil && len(living.All) == 0 {
 		return
 	}
 	j.exited = true
-	then, hint := j.TimeLeft(now), ""
+	now, hint := "", ""
 	if living.Err == nil && j.machine.Phase() == machine.Draining && sig != 0 {
-		then.words = signals.Name(sig) + " now, " + then.words
+		now = signals.Name(sig) + " now, "
 	}
 	if j.worker.Exit.ExitStatus() == 0 { // a daemon, or a script that ends with app &
 		hint = "; if it runs on in them, give drainit the flag --forking, or start it in the foreground"
 	}
-	j.Say(leftBehind, j.worker, j.worker.Exit, living, then, hint, WorkersEnd)
+	j.Say(leftBehind, living, now, hint)
 }
 
 // Daemonized writes that the worker exited and runs on in the processes that it left.
 func (j *Journal) Daemonized(left []*proc.Process) {
 	j.exited = true
-	j.Say(daemonized, j.worker, j.worker.Exit, Living{All: left}, WorkersEnd)
+	j.Say(daemonized, Living{All: left})
 }
 
 // DiedOf writes that a signal has ended the worker, since the status alone would look like a stop. If the
 // signal was forwarded, came is that signal before the rewrite. Nothing is written if it was the stop signal.
-func (j *Journal) DiedOf(e worker.Exit, came unix.Signal) {
-	why, unhandled := "it came from the worker itself (a fault, a limit), or from outside", ""
-	if e.By == unix.SIGKILL {
+func (j *Journal) DiedOf(came unix.Signal) {
+	e, why := j.worker.Exit, "it came from the worker itself (a fault, a limit), or from outside"
+	switch p := e.Process; {
+	case e.IsSent() && p.Start != 0 && !p.Handles(e.By): // /proc showed its handlers
+		why = ": it has no handler for it"
+	case e.IsSent():
+		why = ""
+	case e.By == unix.SIGKILL:
 		why = "out of memory, its limit of CPU time, or a kill from outside"
 	}
-	if p := e.Process; p.Start != 0 && !p.Handles(e.By) { // /proc showed its handlers
-		unhandled = ": it has no handler for it"
-	}
 	if !e.IsSent() {
-		j.Say(diedOf, j.worker, e.By, why, WorkersEnd)
+		j.Say(diedOf, e.By, why)
 	} else if !e.Stop {
-		j.Say(diedForwarded, j.worker, e.By, unhandled, asTheStop(came), signals.Short(came), WorkersEnd)
+		j.Say(diedForwarded, e.By, why, asTheStop(came), signals.Short(came))
 	}
 }
 
@@ -173,8 +176,7 @@ func (j *Journal) TakenAsStop(came, stop unix.Signal) {
 	if came == unix.SIGQUIT {
 		dump = ", after a dump,"
 	}
-	name := signals.Short(came)
-	j.Say(takenAsStop, Came(came), stop, dump, asTheStop(came), name, name, signals.Short(stop), name)
+	j.Say(takenAsStop, came, stop, dump, asTheStop(came), signals.Short(came), signals.Short(stop))
 }
 
 // asTheStop returns the setting that has a platform send TERM, if it means the stop by the signal that came.
@@ -188,8 +190,7 @@ func asTheStop(came unix.Signal) string {
 
 // NoEffect writes that each process that a signal was forwarded to ignores it, once for each signal.
 func (j *Journal) NoEffect(came unix.Signal) {
-	name := signals.Short(came)
-	j.OnceOf(came, noEffect, Came(came), asTheStop(came), name, name)
+	j.OnceOf(came, noEffect, came, asTheStop(came), signals.Short(came))
 }
 
 // ErrNoMasks says that /proc has no signal masks, as in gVisor.
@@ -227,16 +228,15 @@ func (j *Journal) Unsignalled(w forward.Unsignalled) {
 	for _, p := range w.Processes {
 		j.Note(why, p.ID)
 	}
-	j.Say(m, Phrase{names(w.Processes), []any{*w.Processes[0]}}, w.Rule, later)
+	j.Say(m, names(w.Processes), why, *w.Processes[0])
 }
 
 // Late writes one line about the processes that were signalled only in the last or the final call. There may
 // be thousands. made has the deliveries of the call.
-func (j *Journal) Late(now time.Time, made []forward.Delivery) {
+func (j *Journal) Late(made []forward.Delivery) {
 	made = slices.DeleteFunc(slices.Clone(made), func(d forward.Delivery) bool { return !d.Late })
 	if len(made) > 0 {
-		late := Phrase{recipients(made), []any{made[0].Process}}
-		j.Say(signalledLate, made[0].Signal, late, j.TimeLeft(now))
+		j.Say(signalledLate, made[0].Signal, recipients(made), made[0].Process)
 	}
 }
 

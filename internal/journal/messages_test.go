@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 	"text/template"
-	"time"
 
 	"go.uber.org/zap/zapcore"
 
@@ -80,6 +79,43 @@ func TestEveryLineHasAnEvent(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Each line that is written has an argument for each name in its message that is no fact, and no other.
+func TestEachNameHasItsArgument(t *testing.T) {
+	p, checked := make(contents), 0
+	p.addLines(t)
+	inspect(t, func(file source.File, n ast.Node) {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return
+		}
+		_, method := called(call)
+		first := map[string]int{"Say": 1, "Once": 1, "OnceOf": 2, "line": 2}[cmp.Or(method, named(call.Fun))]
+		if first == 0 || call.Ellipsis.IsValid() || len(call.Args) < first {
+			return
+		}
+		of := call.Args[first-1]
+		if method == "" { // diag.line
+			of = call.Args[0]
+		}
+		if x, ok := of.(*ast.SelectorExpr); ok {
+			of = x.Sel
+		}
+		m, ok := p[named(of)]
+		if !ok { // it is chosen before
+			return
+		}
+		names := make(map[string]bool)
+		os.Expand(m.Text, func(name string) string { names[name] = facts[name] == nil; return "" })
+		maps.DeleteFunc(names, func(_ string, isArg bool) bool { return !isArg })
+		if checked++; len(names) != len(call.Args)-first {
+			t.Errorf("%v: %d arguments for %v", file.At(n.Pos()), len(call.Args)-first, names)
+		}
+	})
+	if checked < 40 {
+		t.Errorf("%d calls: the code is not understood any longer", checked)
+	}
 }
 
 // contents are what the page has to say: a line by the name of its variable, a reason, and an error by its
@@ -284,10 +320,13 @@ func textWith(n ast.Expr, consts map[string]string) string {
 	return ""
 }
 
-var verbs = regexp.MustCompile(`(%[+.\d]*[a-z])+`)
+var verbs = regexp.MustCompile(`(%[+.\d]*[a-z]|\$[a-z_]+)+`)
 
-// shown is a format as it stands on the page, in a cell of a table.
+// shown is a format as it stands on the page, in a cell of a table, without what goes to the fields alone.
 func shown(format string) string {
+	if strings.Contains(format, "$") {
+		format, _, _ = strings.Cut(format, "|")
+	}
 	return strings.ReplaceAll(verbs.ReplaceAllString(format, "…"), "|", `\|`)
 }
 
@@ -304,7 +343,7 @@ func TestNothingIsKeptOfOrphansThatHaveEnded(t *testing.T) {
 		p := proc.Process{ID: proc.ID{PID: pid, Start: 1}, PPID: os.Getpid(), Comm: "orphan"}
 		j.Unsignalled(forward.Unsignalled{Processes: []*proc.Process{&p}, Rule: "it cleans up",
 			Undecided: pid%2 == 0})
-		j.Progress(time.Now(), Living{All: []*proc.Process{&p}})
+		j.Progress(Living{All: []*proc.Process{&p}})
 		j.Ended(worker.Exit{WaitEvent: reaper.WaitEvent{PID: pid}})
 	}
 	if n := len(j.said); n != 0 {
