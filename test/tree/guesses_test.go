@@ -155,6 +155,21 @@ var idlers = []start{
 		script: `app 1 & inotifywait -qm . | while read -r line; do :; done`},
 }
 
+// A tail --pid in the foreground ends with the job that it waits for: no trap can signal that before.
+func TestTailThatWaitsForAJob(t *testing.T) {
+	for _, s := range tails {
+		s.runs, s.inTime, s.after = "bash", "idle, busy", "test -e trapped"
+		s.script = "trap 'kill $p; wait $p; touch trapped' TERM\n" + s.script
+		s.keepsOnce(t)
+	}
+}
+
+var tails = []start{
+	{name: "a job", script: `touch log; app 1 & p=$!; tail --pid=$p -f log`},
+	{name: "a job below a shell", script: `touch log; sh -c 'app 1; exit $?' & p=$!; tail --pid $p -f log`},
+	{name: "a job beside it", script: `touch log; app 1 & p=$!; app 2 & tail --pid=$! -f log`},
+}
+
 // What ends by itself is the script's own: a copy goes on, and what follows a sleep is not begun.
 func TestWhatEndsIsLeftToTheScript(t *testing.T) {
 	for _, s := range finite {
@@ -322,6 +337,12 @@ var spreading = []start{
 		script: `exec timeout 300 bash -c 'trap "kill \$p; wait \$p" TERM; app 1 & p=$!; wait $p; wait $p'`},
 	{name: "timeout above a script", runs: "bash", uses: "timeout",
 		script: `timeout 300 sh -c 'app 1; exit $?'; exit $?`},
+	{name: "su, which kills after two seconds", runs: "bash", uses: "su", env: "WORK=4000",
+		script: `exec su root -c "PATH=$PATH WORK=4000 RHYTHM=$RHYTHM app 1; exit"`},
+	{name: "runuser", runs: "bash", uses: "runuser", env: "WORK=4000", script: `exec runuser -u root -- app 1`},
+	{name: "runuser with a terminal", runs: "bash", uses: "runuser", env: "WORK=4000",
+		script: `exec runuser -u root --pty -- app 1`},
+	{name: "script", runs: "bash", uses: "script", script: `exec script -qec 'app 1' log`},
 	{name: "nothing handles it below timeout", runs: "bash", uses: "timeout",
 		script: `app 1 & timeout 300 sh -c 'sleep 300; exit $?'; wait`},
 }
