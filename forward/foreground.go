@@ -149,7 +149,7 @@ func (h *History) blockingTrap(shell *record, last []*proc.Process) (these []*pr
 		runs = runs || mayWait && !p.Untouched && !h.wouldBeDead(h.living[p.PID])
 	}
 	if len(these) == 1 || runs {
-		return h.withReaders(these, children, shell), true
+		return h.withAwaited(these, children, shell), true
 	}
 	these = slices.DeleteFunc(slices.Clone(last), func(p *proc.Process) bool {
 		return program.InBackground(p, &shell.Process)
@@ -157,11 +157,14 @@ func (h *History) blockingTrap(shell *record, last []*proc.Process) (these []*pr
 	return these, waits == program.Waits && !shell.lostChild
 }
 
-// withReaders adds to the foreground of a shell those of its children that read what it writes.
-func (h *History) withReaders(these, children []*proc.Process, shell *record) []*proc.Process {
+// withAwaited adds to the foreground of a shell those of its children that must end before it can: they read
+// what it writes, or it is a tail that waits for them.
+func (h *History) withAwaited(these, children []*proc.Process, shell *record) []*proc.Process {
 	for _, p := range children {
 		reads := func(w *proc.Process) bool { return slices.Contains(h.shown.WritersTo(p.PID), w.PID) }
-		if slices.ContainsFunc(these, reads) && !program.InBackground(p, &shell.Process) {
+		awaits := func(w *proc.Process) bool { return program.Awaits(w) == p.PID }
+		isReader := slices.ContainsFunc(these, reads) && !program.InBackground(p, &shell.Process)
+		if isReader || slices.ContainsFunc(these, awaits) {
 			these = append(these, p)
 		}
 	}

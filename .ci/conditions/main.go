@@ -18,11 +18,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
 // files have the rules and what they conclude from.
-var files = []string{"evidence.go", "foreground.go", "relation.go", "rules.go", "successor.go"}
+var files = strings.Fields(
+	"calls.go evidence.go foreground.go relation.go rules.go spared.go successor.go")
 
 // mutant is a file without one of its conditions.
 type mutant struct {

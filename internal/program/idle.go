@@ -25,7 +25,7 @@ func IdlesUntil(p *proc.Process) uint64 {
 		})
 	}
 	switch {
-	case name == "tail" && has("fF", "--follow") && !has("", "--pid"), // which waits for another
+	case name == "tail" && has("fF", "--follow") && Awaits(p) == 0,
 		name == "inotifywait" && has("m", "--monitor") && !has("t", "--timeout"):
 		return Forever
 	case name == "sleep":
@@ -36,6 +36,16 @@ func IdlesUntil(p *proc.Process) uint64 {
 		return p.Start + uint64(100*seconds)
 	}
 	return 0
+}
+
+// Awaits returns the process with whose end a tail --pid ends, 0 for any other program.
+func Awaits(p *proc.Process) (pid int) {
+	name, args := calledAs(p)
+	_, after, _ := strings.Cut(strings.Join(args, "="), "--pid=")
+	if after, _, _ = strings.Cut(after, "="); name == "tail" {
+		pid, _ = strconv.Atoi(after)
+	}
+	return pid
 }
 
 // sleepTime returns how long sleep(1) sleeps with these arguments, in seconds.

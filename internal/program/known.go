@@ -45,7 +45,7 @@ type trait uint8
 // The traits.
 const (
 	launcher trait = 1 << iota // a runner of scripts or tasks, which heeds TERM at most
-	spreads                    // it signals more than its child, or that twice
+	spreads                    // it signals more than its child, or that twice, or ends it soon after
 	bears                      // a second signal does it no harm
 )
 
@@ -108,8 +108,8 @@ var commands = []command{
 	{"", "s6-supervise", Children, Group, 0, 0x15007},
 	// util-linux 2.38: login-utils/su-common.c, term-utils/script.c. With a terminal of theirs, whose end
 	// sends the group HUP, they block ALRM.
-	{"", "runuser|su|script", Group, Group, 0, allSignals},
-	{"", "runuser|su", Children, Children, 0, allSignals &^ 0x2000},
+	{"", "runuser|su|script", Group, Group, spreads, allSignals},
+	{"", "runuser|su", Children, Children, spreads, allSignals &^ 0x2000},
 	// strace 6.1: src/strace.c, cleanup
 	{"", "strace", Children, Children, 0, 0x7007},
 	// coreutils 9.1: src/timeout.c
@@ -159,7 +159,8 @@ func PassesNothingOn(p *proc.Process) bool {
 // BearsTwo reports whether a program is known to take no harm from a second signal.
 func BearsTwo(p *proc.Process) bool { return commandOf(p).traits&bears != 0 }
 
-// Spreads reports whether a program is known to pass a signal on to more than its child, or twice.
+// Spreads reports whether a program is known to pass a signal on to more than its child, or twice, or to end
+// its child soon after it.
 func Spreads(p *proc.Process) bool { return commandOf(p).traits&spreads != 0 }
 
 // TakesTERM reports whether a process is to be sent TERM in place of INT, because no job gets INT from it.

@@ -12,6 +12,7 @@ import (
 // A manager may ask what is below it to stop by anything: another signal, a file, a line on its input. What
 // has run in the stop may so have been asked, though it has no handler for TERM.
 func TestStopByOtherMeansThanTERM(t *testing.T) {
+	t.Parallel()
 	for _, s := range otherMeans {
 		s.keepsOnce(t)
 	}
@@ -81,7 +82,7 @@ while True:
 		trap 'touch stop; wait $p; wait $p' TERM
 		bash -c '
 			bash -c "app 1; exit \$?" & s=$!
-			until test -e stop; do sleep .2; done
+			until test -e stop; do sleep 1; done
 			kill $s; wait $s; sleep 1.5
 			kill $(cat 1.pid); while kill -0 $(cat 1.pid); do sleep .1; done
 		' & p=$!
@@ -100,6 +101,7 @@ while True:
 // A worker may need to the end what was started before it: the daemon is signalled when it has gone, or
 // shortly before the kill.
 func TestDaemonServesToTheEnd(t *testing.T) {
+	t.Parallel()
 	for _, s := range servants {
 		s.keepsOnce(t)
 	}
@@ -136,6 +138,7 @@ var servants = []start{
 // What never ends and does nothing in the foreground of a script ends by the signal, so that the trap of the
 // script runs: through a subshell and below a pipe, too.
 func TestWhatNeverEndsHoldsUpNoTrap(t *testing.T) {
+	t.Parallel()
 	for _, s := range idlers {
 		s.runs, s.inTime, s.after = "bash", "idle", "test -e trapped"
 		s.script = "trap 'touch trapped' TERM\n" + s.script
@@ -155,8 +158,25 @@ var idlers = []start{
 		script: `app 1 & inotifywait -qm . | while read -r line; do :; done`},
 }
 
+// A tail --pid in the foreground ends with the job that it waits for: no trap can signal that before.
+func TestTailThatWaitsForAJob(t *testing.T) {
+	t.Parallel()
+	for _, s := range tails {
+		s.runs, s.inTime, s.after = "bash", "idle, busy", "test -e trapped"
+		s.script = "trap 'kill $p; wait $p; touch trapped' TERM\n" + s.script
+		s.keepsOnce(t)
+	}
+}
+
+var tails = []start{
+	{name: "a job", script: `touch log; app 1 & p=$!; tail --pid=$p -f log`},
+	{name: "a job below a shell", script: `touch log; sh -c 'app 1; exit $?' & p=$!; tail --pid $p -f log`},
+	{name: "a job beside it", script: `touch log; app 1 & p=$!; app 2 & tail --pid=$! -f log`},
+}
+
 // What ends by itself is the script's own: a copy goes on, and what follows a sleep is not begun.
 func TestWhatEndsIsLeftToTheScript(t *testing.T) {
+	t.Parallel()
 	for _, s := range finite {
 		s.runs, s.script = "bash", "trap 'touch trapped' TERM\n"+s.script
 		s.keepsOnce(t)
@@ -187,6 +207,7 @@ var finite = []start{
 
 // A loop that reads what never ends is no reader to wait for: neither is the job that it has started.
 func TestLoopThatReadsForEver(t *testing.T) {
+	t.Parallel()
 	for _, s := range loops {
 		s.keepsOnce(t)
 	}
@@ -206,6 +227,7 @@ var loops = []start{
 
 // A script in the foreground of a trap may signal its jobs itself, when one of them has ended.
 func TestScriptThatSignalsItsOwn(t *testing.T) {
+	t.Parallel()
 	for _, s := range ownJobs {
 		s.keepsOnce(t)
 	}
@@ -224,6 +246,7 @@ var ownJobs = []start{
 
 // A manager may adopt what a process below it leaves (PR_SET_CHILD_SUBREAPER): that is an orphan, too.
 func TestOrphanOfASubreaper(t *testing.T) {
+	t.Parallel()
 	for _, s := range subreapers {
 		s.inTime = "idle"
 		s.keepsOnce(t)
@@ -253,6 +276,7 @@ shell = subprocess.Popen(["sh", "-c", "app 1; exit $?"])
 
 // A manager that looks again and again whether its services have gone is not between two steps of a stop.
 func TestRunnersThatPoll(t *testing.T) {
+	t.Parallel()
 	for _, s := range pollingRunners {
 		s.inTime = "idle"
 		s.keepsOnce(t)
@@ -305,6 +329,7 @@ setInterval(() => {}, 60000);`},
 
 // What signals more than its child, or signals that twice, is left alone while a process below it drains.
 func TestWhatSpreadsASignalIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	for _, s := range spreading {
 		s.inTime = "idle, busy"
 		s.keepsOnce(t)
@@ -322,6 +347,12 @@ var spreading = []start{
 		script: `exec timeout 300 bash -c 'trap "kill \$p; wait \$p" TERM; app 1 & p=$!; wait $p; wait $p'`},
 	{name: "timeout above a script", runs: "bash", uses: "timeout",
 		script: `timeout 300 sh -c 'app 1; exit $?'; exit $?`},
+	{name: "su, which kills after two seconds", runs: "bash", uses: "su", env: "WORK=4000",
+		script: `exec su root -c "PATH=$PATH WORK=4000 RHYTHM=$RHYTHM app 1; exit"`},
+	{name: "runuser", runs: "bash", uses: "runuser", env: "WORK=4000", script: `exec runuser -u root -- app 1`},
+	{name: "runuser with a terminal", runs: "bash", uses: "runuser", env: "WORK=4000",
+		script: `exec runuser -u root --pty -- app 1`},
+	{name: "script", runs: "bash", uses: "script", script: `exec script -qec 'app 1' log`},
 	{name: "nothing handles it below timeout", runs: "bash", uses: "timeout",
 		script: `app 1 & timeout 300 sh -c 'sleep 300; exit $?'; wait`},
 }
@@ -329,6 +360,7 @@ var spreading = []start{
 // A signal that the user has put in place of TERM is the application's: what would send it TERM is left
 // alone.
 func TestWhatPassesOnTERMInPlaceOfAnother(t *testing.T) {
+	t.Parallel()
 	for _, s := range quitters {
 		s.inTime, s.flags = "idle, busy", "--rewrite=TERM:QUIT"
 		s.files = files{"server.pl": drainsOnQUIT, "Makefile": "run:\n\tperl server.pl\n",
@@ -362,6 +394,7 @@ var quitters = []start{
 
 // What is known of a program shows what it can't have signalled, and that a second signal does no harm.
 func TestProgramsThatAreKnown(t *testing.T) {
+	t.Parallel()
 	for _, s := range knownPrograms {
 		s.inTime = "idle, busy"
 		s.keepsOnce(t)
@@ -385,6 +418,7 @@ var knownPrograms = []start{
 
 // A signal that does nothing to a process, or ends it, is replaced by TERM if that is handled.
 func TestSignalThatMeansNothingToAProcess(t *testing.T) {
+	t.Parallel()
 	for _, s := range replaced {
 		s.inTime = "idle, busy"
 		s.keepsOnce(t)
@@ -425,6 +459,7 @@ func main() {
 
 // What drainit cannot tell apart is in the page of limits (docs/signals.md), with what to write instead.
 func TestRemediesOfTheLimits(t *testing.T) {
+	t.Parallel()
 	for _, s := range remedies {
 		s.inTime = "idle, busy"
 		s.keepsOnce(t)

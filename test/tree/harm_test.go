@@ -41,6 +41,7 @@ type files map[string]string
 
 // A process that a manager stops itself is signalled once, however long the manager takes.
 func TestStopInSteps(t *testing.T) {
+	t.Parallel()
 	for _, s := range steps {
 		s.keepsOnce(t)
 	}
@@ -74,6 +75,7 @@ while True:
 
 // A process that blocks the signal and looks for it from time to time stops its own.
 func TestStopByOneThatPolls(t *testing.T) {
+	t.Parallel()
 	for _, s := range pollers {
 		s.keepsOnce(t)
 	}
@@ -119,6 +121,7 @@ def stop():
 // jobs back. A second signal has it give up. By default drainit's own end is later, and so is its final
 // call.
 func TestFinalCallComesAfterAWorkersOwnLimit(t *testing.T) {
+	t.Parallel()
 	ownLimit.keepsOnceBy(t, peer{"", "-v"})
 }
 
@@ -129,6 +132,7 @@ var ownLimit = start{name: "a relay above a worker with a limit of 30 s", runs: 
 
 // A command in the background of a shell, which its trap signals, may bear no mark of that.
 func TestStopOfWhatBearsNoMark(t *testing.T) {
+	t.Parallel()
 	for _, form := range []struct{ shell, kind, text string }{
 		{"bash", "job", "for i in 1; do app 1; done <&0 &"},
 		{"bash", "job", "if true; then app 1; fi <&0 &"},
@@ -146,6 +150,7 @@ func TestStopOfWhatBearsNoMark(t *testing.T) {
 // A worker may stop by pid what was started before it, and leave at once. It has half a second. What the
 // worker leaves alone is signalled after that.
 func TestStopByAWorkerThatLeaves(t *testing.T) {
+	t.Parallel()
 	for _, s := range leavers {
 		s.keepsOnce(t)
 	}
@@ -170,6 +175,7 @@ const (
 
 // Where more processes have children than drainit has descriptors, a job below one of them is signalled.
 func TestStopOfMoreParentsThanDescriptors(t *testing.T) {
+	t.Parallel()
 	for files, parents := range map[int]int{16: 30, 64: 80} {
 		start{name: fmt.Sprintf("%d parents, %d descriptors", parents, files), runs: "sh",
 			under: fmt.Sprint("ulimit -n ", files),
@@ -179,12 +185,15 @@ func TestStopOfMoreParentsThanDescriptors(t *testing.T) {
 }
 
 // keepsOnce checks, with jobs that sleep and jobs that wake up now and then, that each job is signalled
-// once and drains.
+// once and drains. Before a release a start has both, and otherwise one of them.
 func (s start) keepsOnce(t *testing.T) { t.Helper(); s.keepsOnceBy(t, drainit) }
 
 func (s start) keepsOnceBy(t *testing.T, by peer) {
 	t.Helper()
-	for _, rhythm := range []string{"idle", "busy"} {
+	for i, rhythm := range []string{"idle", "busy"} {
+		if i == len(s.name)%2 && harness.Of(2, 1) == 1 {
+			continue
+		}
 		t.Run(s.name+", "+rhythm, func(t *testing.T) {
 			harness.Full(t)
 			harness.Need(t, append(strings.Fields(s.uses), "perl", s.runs)...)
@@ -196,7 +205,7 @@ func (s start) keepsOnceBy(t *testing.T, by peer) {
 					t.Errorf("job %s: %s", id, what)
 				}
 			}
-			if t.Failed() && os.Getenv("NOPEERS") == "" {
+			if t.Failed() {
 				for _, other := range others {
 					other.compare(t, s)
 				}

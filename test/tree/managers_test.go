@@ -9,6 +9,7 @@ import (
 // What a manager signals by itself is signalled once, though a process between has gone, or the manager
 // leaves.
 func TestStopInStepsPastAShell(t *testing.T) {
+	t.Parallel()
 	for _, s := range farSteps {
 		s.keepsOnce(t)
 	}
@@ -67,6 +68,7 @@ def stop():
 
 // A process that has the signal pending in wait4(2) takes it when something else ends that wait.
 func TestStopByOneThatTakesItLater(t *testing.T) {
+	t.Parallel()
 	for _, s := range lateTakers {
 		s.keepsOnce(t)
 	}
@@ -104,6 +106,7 @@ sub stop { kill TERM => $_[0]; waitpid $_[0], 0; exit }
 // A runner of two services that signals both and waits for both is left a second for what its shell was
 // above.
 func TestRunnersOfTwoServices(t *testing.T) {
+	t.Parallel()
 	for _, s := range runners {
 		s.inTime = "idle"
 		s.keepsOnce(t)
@@ -139,6 +142,7 @@ setInterval(() => {}, 60000);`},
 
 // What handles TERM, and would die of INT, is sent TERM in the foreground of a start script that gets INT.
 func TestInterruptedStartScript(t *testing.T) {
+	t.Parallel()
 	for _, s := range []start{
 		{name: "bash, without a trap", runs: "bash", script: "app 1; exit $?"},
 		{name: "bash, with a trap for INT", runs: "bash", script: "trap 'echo cleanup' INT\napp 1; exit $?"},
@@ -152,6 +156,7 @@ func TestInterruptedStartScript(t *testing.T) {
 // A unit of systemd has /dev/null as its input, opened to read: so has what its shell puts into the
 // background.
 func TestTrapAboveAForegroundWithNullInput(t *testing.T) {
+	t.Parallel()
 	for _, shell := range []string{"bash", "dash", "mksh"} {
 		start{name: shell, runs: shell, readsNull: true, inTime: "idle, busy",
 			script: "trap 'echo cleanup' TERM\napp 1"}.keepsOnce(t)
