@@ -18,7 +18,7 @@ type History struct {
 	leader                           // the worker as drainit waits for it
 	quieted map[proc.ID]proc.Process // those that were sent the quiet signal, until they are resumed
 
-	blind // what was done without /proc
+	broadcast bool // the whole PID namespace was signalled, without /proc
 	// Of a stop, from its first snapshot on.
 	Start    *proc.Snapshot // the first snapshot, nil before a stop
 	sight                   // what the last snapshot shows
@@ -38,12 +38,6 @@ type leader struct {
 	gone       bool                     // it has been waited for
 	daemonizes bool                     // the processes that it leaves do its work
 	got        map[unix.Signal]Delivery // the last of each signal that it was sent
-}
-
-// blind is what was done while /proc could not be read.
-type blind struct {
-	early     *sent // how the worker was signalled before there was a snapshot
-	broadcast bool  // the whole PID namespace was signalled
 }
 
 // sight is what drainit knows from the last snapshot of a stop, without the processes that have died since:
@@ -90,8 +84,10 @@ func (s *step) begin(shown *proc.Snapshot) {
 		h.records[h.worker.ID] = h.worker
 	}
 	h.observe(shown)
-	if w := h.worker; w != nil && w.sent == nil && h.early != nil {
-		w.markSent(sent{signal: h.early.signal, snapshot: h.snapshots, tick: h.early.tick})
+	for _, d := range h.got {
+		if h.worker != nil && d.Stop && d.Tick != 0 { // before /proc could be read
+			h.worker.markSent(sent{signal: d.Signal, snapshot: h.snapshots, tick: d.Tick})
+		}
 	}
 	for _, m := range h.living {
 		switch {

@@ -101,7 +101,6 @@ func (h *History) Sent(d Delivery, tick uint64) {
 		h.toGroup = &sentToGroup{d.PGID, *how}
 	}
 	if h.Start == nil { // /proc could not be read
-		h.early = how
 		return
 	}
 	for _, p := range d.Reached() {

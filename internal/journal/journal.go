@@ -42,16 +42,14 @@ func New(log *logx.Log, m *machine.Machine, w *worker.Worker, h *forward.History
 	return &Journal{Log: log, machine: m, worker: w, history: h, said: make(map[string]bool)}
 }
 
-// Said reports whether a line about this event and this thing was written, by OnceOf or for several things.
+// Said reports whether OnceOf has written a line about this event and this thing.
 func (j *Journal) Said(m Message, of any) bool { return j.said[fmt.Sprint(m.Event, of)] }
-
-func (j *Journal) markSaid(m Message, of any) { j.said[fmt.Sprint(m.Event, of)] = true }
 
 // OnceOf writes a line about an event, unless a line about this event and the same thing was written before.
 // Two things are the same if fmt prints them alike.
 func (j *Journal) OnceOf(thing any, m Message, args ...any) {
 	if !j.Said(m, thing) {
-		j.markSaid(m, thing)
+		j.said[fmt.Sprint(m.Event, thing)] = true
 		j.Say(m, args...)
 	}
 }
