@@ -186,7 +186,7 @@ func TestDeath(t *testing.T) {
 		want string
 	}{
 		{"app +QUIT", unix.SIGTERM, unix.SIGTERM, "has no terminated handler: --rewrite TERM:QUIT"},
-		{"php worker.php +QUIT", unix.SIGHUP, unix.SIGHUP, "has no hangup handler: --rewrite HUP:QUIT"},
+		{"app +QUIT", unix.SIGHUP, unix.SIGHUP, "has no hangup handler: --rewrite HUP:QUIT"},
 		{"app +TERM +QUIT", unix.SIGINT, unix.SIGINT, "has no interrupt handler: --rewrite INT:TERM"},
 		{"node app.js +TERM", unix.SIGINT, unix.SIGINT, "has no interrupt handler: --rewrite INT:TERM"},
 		{"node app.js +TERM +INT", unix.SIGTERM, unix.SIGTERM, "ended at once: --rewrite TERM:SIG"},

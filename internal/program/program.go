@@ -37,7 +37,7 @@ var (
 
 	// interpreters are the programs that run a script, by their names without a version.
 	interpreters = map[string]string{
-		"node": "node", "nodejs": "node", "bun": "node", "php": "php",
+		"node": "node", "nodejs": "node", "MainThread": "node", "bun": "node", "php": "php",
 		"python": "python", "pypy": "python", "ruby": "ruby", "perl": "perl",
 	}
 )

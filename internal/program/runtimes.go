@@ -2,8 +2,6 @@ package program
 
 import (
 	"cmp"
-	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -13,38 +11,32 @@ import (
 
 // runtime is what runs a program, and has handlers of its own, whatever the program has.
 type runtime struct {
-	name     string
-	programs string      // by name; "" for any
-	signs    signals.Set // it handles these, and another program of its name does not
-	own      signals.Set // these handlers are its own: nearly no program drains on these signals
-	may      signals.Set // these may be its own
+	name  string
+	signs signals.Set // what handles these is of this runtime; 0: its executable shows it (interpreters)
+	own   signals.Set // these handlers are its own: nearly no program drains on these signals
+	may   signals.Set // these may be its own
 }
 
-// Sets of signals: those above SYS, and the faults with PIPE and QUIT.
-const realTime, faults signals.Set = 1<<64 - 1<<31, 0x14cc
-
 // runtimes are as /proc/PID/status shows them (SigCgt). Go does nothing on PWR and on the signals above SYS.
-// Its QUIT may be the program's, as in GitLab Runner. PHP's own handlers for INT and QUIT end it. No program
-// but one in Go handles STKFLT.
+// Its QUIT may be the program's, as in GitLab Runner. No program but one in Go handles STKFLT, and none but a
+// JVM all faults, PIPE and QUIT. PHP's own handlers for INT and QUIT end it.
 var runtimes = []runtime{
-	{"go", "", signals.SetOf(unix.SIGSTKFLT, unix.SIGURG), realTime | signals.SetOf(unix.SIGPWR), goSignals},
-	{"java", "", faults, 0, signals.SetOf(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM)},
-	{"php", "php", signals.SetOf(unix.SIGTERM), signals.SetOf(unix.SIGINT, unix.SIGQUIT), 0x4a07},
-	{"node", "node nodejs MainThread bun deno", 0, 0, signals.SetOf(unix.SIGINT, unix.SIGTERM)},
-	{"python", "python pypy", 0, 0, signals.SetOf(unix.SIGINT)},
-	{"ruby", "ruby", 0, 0, 0x6a07},
+	{"go", signals.SetOf(unix.SIGSTKFLT, unix.SIGURG), 1<<64 - 1<<31 | signals.SetOf(unix.SIGPWR), goSignals},
+	{"java", 0x14cc, 0, signals.SetOf(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM)},
+	{"php", 0, signals.SetOf(unix.SIGINT, unix.SIGQUIT), 0x4a07},
+	{"node", 0, 0, signals.SetOf(unix.SIGINT, unix.SIGTERM)},
+	{"python", 0, 0, signals.SetOf(unix.SIGINT)},
+	{"ruby", 0, 0, 0x6a07},
 }
 
 func runtimeOf(p *proc.Process) runtime {
-	name := withoutVersion(cmp.Or(p.Exe, p.Comm))
-	i := slices.IndexFunc(runtimes, func(r runtime) bool {
-		isNamed := r.programs == "" || slices.Contains(strings.Fields(r.programs), name)
-		return isNamed && p.Handled&r.signs == r.signs
-	})
-	if i < 0 {
-		return runtime{}
+	name := interpreters[withoutVersion(cmp.Or(p.Exe, p.Comm))]
+	for _, r := range runtimes {
+		if p.Handled&r.signs == r.signs && (r.signs != 0 || r.name == name) {
+			return r
+		}
 	}
-	return runtimes[i]
+	return runtime{}
 }
 
 // HandlerIsRuntimes reports whether the handler of a process for a signal is its runtime's own, as nearly no
