@@ -19,8 +19,8 @@ import (
 const workerPID = 10
 
 // made reads a process, such as "11<10 node app.js +TERM -INT dead": its pid and its parent's, which are
-// those of the worker if they are not given, its words, what it handles, what it blocks, and that it is
-// dead, that its file is hidden, or that nothing of it was read. What runs it is the file name of the first
+// those of the worker if they are not given, its words, what it handles, blocks and ignores (=), and that it
+// is dead, that its file is hidden, or that nothing of it was read. What runs it is the file name of the first
 // word.
 func made(text string) proc.Process {
 	p := proc.Process{ID: proc.ID{PID: workerPID, Start: 1}, PPID: 1, State: 'S'}
@@ -40,6 +40,8 @@ func made(text string) proc.Process {
 			p.Handled = 1<<31 - 1&^signals.SetOf(unix.SIGKILL, unix.SIGSTOP)
 		case word[0] == '+':
 			p.Handled |= sig
+		case word[0] == '=':
+			p.Ignored |= sig
 		case word[0] == '-' && sig != 0:
 			p.Blocked |= sig
 		default:
@@ -208,6 +210,89 @@ func TestDeath(t *testing.T) {
 		cause.After = time.Second
 		if got := s.Death(cause, "ended", false); got != nil {
 			t.Errorf("%s, later: %v", tt.died, got)
+		}
+	}
+}
+
+// No signal reaches a drainit whose parent is a shell, below processes that keep signals alone.
+func TestAbove(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 0, "sh": 1, "sh; 11<10 node /bin/npm": 1, "go run .; 11<10 sh": 0,
+	} {
+		var above []proc.Process
+		for _, p := range snapshot(text).Descendants(1) {
+			above = append(above, *p)
+		}
+		if got := Above(above); len(got) != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// A process at work that ignores what it was sent has a line.
+func TestSent(t *testing.T) {
+	for text, want := range map[string]int{
+		"node": 0, "node =TERM": 1, "node =INT": 0, "sh =TERM": 1, "node =TERM; 11<10 app +TERM": 0,
+	} {
+		d := forward.Delivery{Process: made(strings.Split(text, ";")[0]), Signal: unix.SIGTERM}
+		if got := begun(text).Sent([]forward.Delivery{d}); len(got) != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// A process that has the stop signal pending when drainit has sent none shows that the platform signals each.
+// Then a death proves nothing.
+func TestPending(t *testing.T) {
+	for _, blocked := range []bool{false, true} {
+		for _, pending := range []unix.Signal{unix.SIGTERM, unix.SIGHUP} {
+			p := made("node")
+			if p.Pending = signals.SetOf(pending); blocked {
+				p.Blocked = p.Pending
+			}
+			s := begun("node")
+			s.Start = proc.New([]proc.Process{p})
+			c := forward.Cause{By: unix.SIGTERM, Delivery: forward.Delivery{Process: p, Stop: true}}
+			c.Process.Blocked = 0
+			isSign := pending == unix.SIGTERM && !blocked
+			if got := s.Pending(1); (got != nil) != isSign {
+				t.Errorf("%v, blocked %v: %v", pending, blocked, got)
+			}
+			if got := s.Death(c, "ended", false); (got == nil) != isSign {
+				t.Errorf("%v, blocked %v, and a death: %v", pending, blocked, got)
+			}
+		}
+	}
+}
+
+// What has ended at once, and is another's child, has a line if a shell may have ended it, or the worker has
+// ended by the signal.
+func TestGone(t *testing.T) {
+	for _, tt := range []struct {
+		before, now string
+		byIt        bool
+		want        string
+	}{
+		{"sh +TERM; 11<10 job", "sh +TERM", false, "debug"},
+		{"sh +TERM; 11<10 job", "sh +TERM", true, "warn"},
+		{"sh +TERM; 11<10 job", "sh +TERM; 11<10 job", true, ""},
+		{"sh +TERM; 11<10 job", "sh +TERM; 11<10 job dead", true, "warn"},
+		{"sh +TERM; 11<10 job", "sh +TERM; 11<1 job dead", true, ""}, // drainit's, to be waited for
+		{"app +TERM; 11<10 job", "app +TERM", false, ""},
+		{"app +TERM; 11<10 job", "", true, "warn"},
+		{"app +TERM; 11<10 job +TERM", "", true, ""},
+	} {
+		s, h, got := begun(tt.before), forward.NewHistory(1, false), ""
+		s.Reaped(workerPID)
+		for _, l := range s.Gone(snapshot(tt.now), h, 1, tt.byIt) {
+			got = l.Level.Level.String()
+		}
+		if got != tt.want {
+			t.Errorf("%+v: %q", tt, got)
+		}
+		s.Reaped(11)
+		if left := s.Gone(nil, h, 1, true); left != nil {
+			t.Errorf("%+v, waited for: %v", tt, left)
 		}
 	}
 }

@@ -102,6 +102,26 @@ func TestMayTrap(t *testing.T) {
 	}
 }
 
+// Go and Java exit by some signals; other runtimes die of them.
+func TestExitsBy(t *testing.T) {
+	const goAll, java = 0x7fc1feff, 0x5ccf
+	for _, tt := range []struct {
+		handled signals.Set
+		sig     unix.Signal
+		status  int
+		want    bool
+	}{
+		{goAll, unix.SIGQUIT, 2, true}, {goAll, unix.SIGQUIT, 131, false}, {goAll, unix.SIGTERM, 2, false},
+		{java, unix.SIGTERM, 143, true}, {java, unix.SIGHUP, 129, true}, {java, unix.SIGTERM, 130, false},
+		{java, unix.SIGQUIT, 131, false}, {java, unix.SIGUSR1, 138, false}, {0, unix.SIGTERM, 143, false},
+	} {
+		p := proc.Process{Handled: tt.handled, Details: proc.Details{Exe: "app"}}
+		if got := ExitsBy(&p, tt.sig, tt.status); got != tt.want {
+			t.Errorf("%+v: %v", tt, got)
+		}
+	}
+}
+
 func TestDrainsOn(t *testing.T) {
 	rows.Compare(t, "testdata/drains-on.tsv", 4, func(row []string) any {
 		p := proc.Process{Handled: set(t, row[1]), Details: proc.Details{Exe: row[0]}}

@@ -75,3 +75,29 @@ func TestKill(t *testing.T) {
 		}
 	}
 }
+
+// A victim that did not die of SIGKILL was not killed, and what did may not have been seen before.
+func TestKillWhoseVictimsEnd(t *testing.T) {
+	for _, tt := range []struct {
+		victims  int
+		pid      int
+		status   unix.WaitStatus
+		happened bool
+	}{
+		{7, 7, died(unix.SIGKILL), true}, {7, 7, exited(0), false}, {7, 7, died(unix.SIGTERM), false},
+		{7, 8, exited(0), true}, {0, 7, died(unix.SIGKILL), true}, {0, 7, exited(0), false},
+	} {
+		k := Kill{Reason: machine.ReasonGrace}
+		if tt.victims != 0 {
+			k.Victims = []*proc.Process{{ID: proc.ID{PID: tt.victims}}}
+		}
+		k.Ended(reaper.WaitEvent{PID: tt.pid, Status: tt.status})
+		if k.Happened() != tt.happened {
+			t.Errorf("%+v: %+v", tt, k)
+		}
+		k = Kill{}
+		if k.Ended(reaper.WaitEvent{PID: tt.pid, Status: tt.status}); k.Happened() {
+			t.Errorf("%+v, without a kill: %+v", tt, k)
+		}
+	}
+}
