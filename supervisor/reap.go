@@ -72,7 +72,7 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 	s.history.Exited(child.PID, child.Status)
 	s.journal.Ended(e)
 	if p, ok := s.history.Start.Process(child.PID); ok {
-		s.journal.Say(journal.ChildEnded, p, e)
+		s.journal.Say(journal.ChildEnded, p, e, e.TermSignal())
 	}
 	s.worker.Kill.Ended(child)
 	if isWorker {

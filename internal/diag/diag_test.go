@@ -163,6 +163,14 @@ func TestWorks(t *testing.T) {
 			t.Errorf("%q: %v, want %v", child, got, want)
 		}
 	}
+	for beside, want := range map[string]bool{"12<10 node": true, "12<10 node +TERM": false} {
+		p := made("11<10 tail +TERM") // which keeps a container open, and is no other for itself
+		s := begun("sh; 11<10 tail +TERM; " + beside)
+		s.Worker = p.PID
+		if got := s.works(&p, unix.SIGTERM); got != want {
+			t.Errorf("a helper beside %q: %v, want %v", beside, got, want)
+		}
+	}
 }
 
 func TestLacksHandler(t *testing.T) {
@@ -202,14 +210,17 @@ func TestDeath(t *testing.T) {
 		if !strings.Contains(got, first) || !strings.HasSuffix(got, last) || (got == "") != (tt.want == "") {
 			t.Errorf("%s: %q, want %q", tt.died, got, tt.want)
 		}
-		for _, late := range s.Death(cause, "ended", true) {
-			if late.Loss != "" || late.Of != cause.Process.Comm {
-				t.Errorf("%s: %+v", tt.died, late)
+		late := s.Death(cause, "ended", true)
+		for _, l := range late {
+			if l.Loss != "" || l.Of != cause.Process.Comm {
+				t.Errorf("%s: %+v", tt.died, l)
 			}
 		}
-		cause.After = time.Second
-		if got := s.Death(cause, "ended", false); got != nil {
-			t.Errorf("%s, later: %v", tt.died, got)
+		for ms, lines := range map[time.Duration]int{100: len(late), 110: 0} {
+			cause.After = ms * time.Millisecond
+			if got := s.Death(cause, "ended", false); len(got) != lines {
+				t.Errorf("%s, after %v: %v", tt.died, cause.After, got)
+			}
 		}
 	}
 }

@@ -117,7 +117,7 @@ func (j *Journal) line(m Message, args []any) (words string, all fields) {
 // facts are the names in a message that stand for what the machine and the worker know.
 var facts = map[string]func(*Journal) any{
 	"worker": func(j *Journal) any { return j.worker.Process() },
-	"exit":   func(j *Journal) any { return j.worker.Exit },
+	"exit":   func(j *Journal) any { return *j.worker.Exit },
 	"reason": func(j *Journal) any { return j.reason() },
 	"kill":   func(j *Journal) any { return j.untilKill() },
 	"left_s": func(j *Journal) any {
@@ -154,12 +154,8 @@ func (f *fields) put(name string, value any) string {
 			f.add(name, signals.Name(v))
 		}
 		return signals.Name(v)
-	case *worker.Exit:
-		f.add("status", v.ExitStatus())
 	case worker.Exit:
-		if f.add("status", v.ExitStatus()); v.TermSignal() != 0 {
-			f.add("signal", signals.Name(v.TermSignal()))
-		}
+		f.add("status", v.ExitStatus())
 	case worker.Reason:
 		f.add("reason", v)
 	case Living:
@@ -169,7 +165,7 @@ func (f *fields) put(name string, value any) string {
 		if name == "states" {
 			return f.states(v.All)
 		}
-	case int, float64:
+	case int, float64: // else it is a pid or a port
 		if strings.Contains("status killed left_s duration_s", name) {
 			f.add(name, v)
 		}

@@ -87,7 +87,7 @@ var (
 		"stopped$after: $how|$duration_s$reason$status$worker$killed$request"}
 	endAsPlanned = Message{"ended", atDebug,
 		"stopped$after: $how|$duration_s$reason$status$worker$killed$request"}
-	ChildEnded = Message{"child_ended", atDebug, "ended: $process $end"}
+	ChildEnded = Message{"child_ended", atDebug, "ended: $process $end|$signal"}
 	endEarly   = Message{"ended", atInfo,
 		"$request came before the start: the worker is not started|$as$status"}
 	notStarted = Message{"ended", atError, "$error|$as$status"}
