@@ -20,8 +20,8 @@ const workerPID = 10
 
 // made reads a process, such as "11<10 node app.js +TERM -INT dead": its pid and its parent's, which are
 // those of the worker if they are not given, its words, what it handles, blocks and ignores (=), and that it
-// is dead, that its file is hidden, or that nothing of it was read. What runs it is the file name of the first
-// word.
+// is dead, that its file is hidden, or that nothing of it was read. What runs it is the file name of the
+// first word.
 func made(text string) proc.Process {
 	p := proc.Process{ID: proc.ID{PID: workerPID, Start: 1}, PPID: 1, State: 'S'}
 	for word := range strings.FieldsSeq(text) {
@@ -161,6 +161,12 @@ func TestWorks(t *testing.T) {
 		p := made("time")
 		if got := begun("time; 11<10 sh; "+child).works(&p, unix.SIGTERM); got != want {
 			t.Errorf("%q: %v, want %v", child, got, want)
+		}
+	}
+	for text, want := range map[string]bool{"11<10 job": true, "12<10 job": false} {
+		p := made(text)
+		if got := begun("app +TERM; 11<10 job").works(&p, unix.SIGTERM); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
 	for beside, want := range map[string]bool{"12<10 node": true, "12<10 node +TERM": false} {
