@@ -3,7 +3,6 @@ package supervisor
 import (
 	"os"
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -45,6 +44,7 @@ func (s *Supervisor) warnStart(all *proc.Snapshot) {
 // nil if there is none.
 func (s *Supervisor) beginWarnings(before *proc.Snapshot) {
 	s.warnings.Came, s.warnings.Sends, s.warnings.Start = s.machine.StopSignal(), s.sends, before
+	s.warnings.Began = s.sys.Ticks()
 	if s.job == nil && s.cfg.Mode != forward.ModeNone {
 		s.warn(s.warnings.Pending(os.Getpid()))
 	}
@@ -54,22 +54,17 @@ func (s *Supervisor) beginWarnings(before *proc.Snapshot) {
 
 // warnDeath warns of a process that has ended by the stop signal, if that has lost its work.
 func (s *Supervisor) warnDeath(e worker.Exit) {
-	const inTime = 1100 * time.Millisecond
 	if e.Process.Start == 0 { // it is the worker, and no snapshot has shown it
 		e.Process.Comm = s.worker.Comm
 	}
-	late := time.Since(s.journal.StopBegan())-e.After > s.cfg.StopDelay+inTime
-	s.warn(s.warnings.Death(e.Cause, e.String(), late))
+	s.warn(s.warnings.Death(e.Cause, e.String()))
 	s.warnings.Reaped(e.PID)
 }
 
 // warnGone warns of processes at work that have ended at once. now is a snapshot, nil if no process is left.
 func (s *Supervisor) warnGone(now *proc.Snapshot) {
-	const atOnce = 200 * time.Millisecond
 	byIt := s.worker.Gone() && s.worker.Exit.ExitStatus() == 128+int(s.sends)
-	if time.Since(s.machine.RequestedAt()) <= s.cfg.StopDelay+atOnce {
-		s.warn(s.warnings.Gone(now, s.history, os.Getpid(), byIt))
-	}
+	s.warn(s.warnings.Gone(now, s.sys.Ticks(), s.history, os.Getpid(), byIt))
 }
 
 // warnEach warns if the platform seems to signal each process, and reports whether it has warned. The sign is

@@ -128,7 +128,7 @@ func TestAtStart(t *testing.T) {
 
 // begun is a stop by TERM.
 func begun(text string) *Stop {
-	s := &Stop{Worker: workerPID, Came: unix.SIGTERM, Sends: unix.SIGTERM, Start: snapshot(text)}
+	s := &Stop{Worker: workerPID, Came: unix.SIGTERM, Sends: unix.SIGTERM, Start: snapshot(text), Began: 500}
 	s.Begin(1, false)
 	return s
 }
@@ -212,11 +212,12 @@ func TestDeath(t *testing.T) {
 		s, cause := begun(tt.died), forward.Cause{By: tt.by}
 		s.Came, cause.Stop, cause.Process = tt.came, true, made(tt.died)
 		first, last, _ := strings.Cut(tt.want, ": ")
-		got, _, _ := strings.Cut(words(s.Death(cause, "ended", false)), "|")
+		got, _, _ := strings.Cut(words(s.Death(cause, "ended")), "|")
 		if !strings.Contains(got, first) || !strings.HasSuffix(got, last) || (got == "") != (tt.want == "") {
 			t.Errorf("%s: %q, want %q", tt.died, got, tt.want)
 		}
-		late := s.Death(cause, "ended", true)
+		cause.Tick = s.Began + 111
+		late := s.Death(cause, "ended")
 		for _, l := range late {
 			if l.Loss != "" || l.Of != cause.Process.Comm {
 				t.Errorf("%s: %+v", tt.died, l)
@@ -224,7 +225,7 @@ func TestDeath(t *testing.T) {
 		}
 		for ms, lines := range map[time.Duration]int{100: len(late), 110: 0} {
 			cause.After = ms * time.Millisecond
-			if got := s.Death(cause, "ended", false); len(got) != lines {
+			if got := s.Death(cause, "ended"); len(got) != lines {
 				t.Errorf("%s, after %v: %v", tt.died, cause.After, got)
 			}
 		}
@@ -275,7 +276,7 @@ func TestPending(t *testing.T) {
 			if got := s.Pending(1); (got != nil) != isSign {
 				t.Errorf("%v, blocked %v: %v", pending, blocked, got)
 			}
-			if got := s.Death(c, "ended", false); (got == nil) != isSign {
+			if got := s.Death(c, "ended"); (got == nil) != isSign {
 				t.Errorf("%v, blocked %v, and a death: %v", pending, blocked, got)
 			}
 		}
@@ -301,14 +302,17 @@ func TestGone(t *testing.T) {
 	} {
 		s, h, got := begun(tt.before), forward.NewHistory(1, false), ""
 		s.Reaped(workerPID)
-		for _, l := range s.Gone(snapshot(tt.now), h, 1, tt.byIt) {
+		for _, l := range s.Gone(snapshot(tt.now), s.Began+20, h, 1, tt.byIt) {
 			got = l.Level.Level.String()
 		}
 		if got != tt.want {
 			t.Errorf("%+v: %q", tt, got)
 		}
+		if late := s.Gone(nil, s.Began+21, h, 1, true); late != nil {
+			t.Errorf("%+v, later: %v", tt, late)
+		}
 		s.Reaped(11)
-		if left := s.Gone(nil, h, 1, true); left != nil {
+		if left := s.Gone(nil, s.Began, h, 1, true); left != nil {
 			t.Errorf("%+v, waited for: %v", tt, left)
 		}
 	}

@@ -18,6 +18,7 @@ type Stop struct {
 	Worker      int            // its pid
 	Came, Sends unix.Signal    // the signal that came to drainit, and the one that processes are sent
 	Start       *proc.Snapshot // from before the stop signal, nil for none
+	Began       uint64         // when drainit sent the signal first, by proc.Ticks
 	atWork      []proc.Process // then, but those that drainit has waited for
 	each        bool           // a line says that the platform signals each process
 }
@@ -89,10 +90,10 @@ func (s *Stop) Sent(made []forward.Delivery) (lines []Line) {
 
 // Death returns the line about a process at work that ended at once by the stop signal, and may have had no
 // handler of its own: after 0.1 s, a death may be good manners. It is written once for each program. how says
-// how the process ended, and late that it was signalled late in the stop: it may have served those that
-// drained. The advice names TERM, or a signal that the program surely drains on, but no rewrite that is set.
-func (s *Stop) Death(c forward.Cause, how string, late bool) []Line {
-	const atOnce = 100 * time.Millisecond
+// how the process ended. What was signalled late in the stop may have served those that drained. The advice
+// names TERM, or a signal that the program surely drains on, but no rewrite that is set.
+func (s *Stop) Death(c forward.Cause, how string) []Line {
+	const atOnce, inTime = 100 * time.Millisecond, 110
 	p := &c.Process
 	lacks, certain := lacksHandler(p, c.By)
 	if !c.Stop || c.After > atOnce || !lacks || s.each || !s.works(p, c.By) {
@@ -109,7 +110,7 @@ func (s *Stop) Death(c forward.Cause, how string, late bool) []Line {
 	if certain {
 		m, end = lacking, c.By
 	}
-	if late {
+	if c.Tick > s.Began+inTime {
 		m.Loss = ""
 	}
 	return line(m, p.Comm, *p, end, signals.Short(from), to, c.By)
@@ -122,22 +123,28 @@ func (s *Stop) Reaped(pid int) {
 
 // Gone returns a line about each process at work that has ended at once, and of which drainit (self) does not
 // know how: it is another's child. A shell has ended it or, if the worker has ended by the signal (byIt), any
-// process may have. now is a snapshot, nil if no process is left.
-func (s *Stop) Gone(now *proc.Snapshot, h *forward.History, self int, byIt bool) (lines []Line) {
+// process may have. At once is within 0.2 s of the signal to it or, if drainit has sent it none, of the
+// first. now is a snapshot, nil if no process is left, and tick its time.
+func (s *Stop) Gone(now *proc.Snapshot, tick uint64, h *forward.History, self int, byIt bool) (lines []Line) {
+	const atOnce = 20
 	m := endedAtOnce
 	if byIt {
 		m = endedWithWorker
 	}
-	for _, p := range s.atWork {
-		up, _ := s.Start.Process(p.PPID)
+	s.atWork = slices.DeleteFunc(s.atWork, func(p proc.Process) (late bool) {
 		is, _ := now.Process(p.PID)
+		if is.ID == p.ID && (is.Alive() || is.PPID == self) {
+			return false
+		}
+		up, _ := s.Start.Process(p.PPID)
 		d, _ := h.StopTo(p.PID)
-		isKnown := is.ID == p.ID && (is.Alive() || is.PPID == self) || d.Process.PPID == self
 		lacks, _ := lacksHandler(&p, s.Sends)
-		if !isKnown && lacks && (byIt || program.Of(&up) == program.Shell) {
+		late = tick > max(s.Began, d.Tick)+atOnce
+		if !late && d.Process.PPID != self && lacks && (byIt || program.Of(&up) == program.Shell) {
 			lines = append(lines, line(m, p.Comm, p, s.Sends)...)
 		}
-	}
+		return late
+	})
 	return lines
 }
 
