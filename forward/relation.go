@@ -105,12 +105,11 @@ type span struct{ since, ticks uint64 }
 
 func (s span) end() uint64 { return s.since + s.ticks }
 
-// expected returns the nearest living process above m that may yet signal m (up, nil for none), and for how
-// long m is left to up. A process above m that acts upon the signal, or that is about to end, is expected to
-// signal m for as long as it lives. isBounded says that m acts upon the signal, and that no process can have
-// signalled m so far. Two kinds of process above m then have a bounded time alone: a shell that may wait for
-// m, and a process that is no longer above m, since one between the two has gone. Wrong if up needs longer: m
-// gets two signals.
+// expected returns the nearest living process above m that may still signal it (up, nil for none), and how
+// long m waits for that: for as long as up lives, if up acts upon the signal or is about to end. If m acts
+// upon the signal and nothing can have signalled it so far (isBounded), two kinds get a limited time: a shell
+// that may be waiting for m, and a process that is no ancestor any more, because one between them has ended.
+// Wrong if up needs longer: m gets two signals.
 func (s *step) expected(m *record, isBounded bool) (up *record, its span) {
 	var orphan *record // the one that is m, or above m
 	for below := m; below.parent != nil; below = up {
