@@ -3,8 +3,8 @@ package diag
 import "go.uber.org/zap/zapcore"
 
 // Message is one kind of line of the log. Alerts rely on its event, a single word that several messages may
-// share. Its text may change (journal.Say). docs/messages.md is made from all messages: those of the
-// warnings are here, and the others in package journal.
+// share. Its text may change; the names in it stand for facts and arguments, as package journal has it.
+// docs/messages.md is made from all messages: those of the warnings, here, and those of package journal.
 type Message struct {
 	Event string
 	Level
