@@ -299,7 +299,7 @@ func (d *drill) end(p *fake, by unix.Signal) {
 
 // hasGot reports whether the worker is known to have got a signal, and no other.
 func (d *drill) hasGot(sig unix.Signal) bool {
-	_, ok := d.l.SentTo(d.l.pid, sig)
+	_, ok := d.l.sentTo(d.l.pid, sig)
 	return ok && len(d.l.got) == 1
 }
 

@@ -14,9 +14,9 @@ import (
 // SentByPlatform notes a stop signal that a platform sends the worker itself.
 func (h *History) SentByPlatform(sig unix.Signal) { h.got[sig] = Delivery{Signal: sig, Stop: true} }
 
-// SentTo returns the last delivery of a signal to the worker, or that of the stop signal to another process,
+// sentTo returns the last delivery of a signal to the worker, or that of the stop signal to another process,
 // as StopTo does.
-func (h *History) SentTo(pid int, sig unix.Signal) (d Delivery, ok bool) {
+func (h *History) sentTo(pid int, sig unix.Signal) (d Delivery, ok bool) {
 	if pid != h.pid {
 		d, ok = h.StopTo(pid)
 		return d, ok && d.Signal == sig
@@ -56,19 +56,23 @@ func (c *Cause) IsSent() bool { return c.Signal != 0 }
 
 // Cause returns what has ended a child of drainit, which Exited must not have noted yet. tick is the present
 // time.
-func (h *History) Cause(pid int, status unix.WaitStatus, tick uint64) (c Cause) {
-	code := status.ExitStatus() // -1 for a signal
-	c.By = max(0, status.Signal())
-	for _, sig := range []unix.Signal{unix.SIGQUIT, unix.Signal(max(0, code-128))} {
-		d, sent := h.SentTo(pid, sig)
-		if sent && tick < d.Tick+aSecond && program.ExitsBy(&d.Process, sig, code) {
-			c.By = sig
-		}
+func (h *History) Cause(pid int, status unix.WaitStatus, tick uint64) Cause {
+	by, code := max(0, status.Signal()), status.ExitStatus() // -1 for a signal
+	switch {
+	case code == 2:
+		by = unix.SIGQUIT
+	case code > 128:
+		by = unix.Signal(code - 128)
 	}
-	if d, sent := h.SentTo(pid, c.By); sent && !d.Refused {
-		c.Delivery, c.After = d, time.Duration(tick-d.Tick)*proc.Tick
+	d, sent := h.sentTo(pid, by)
+	isExit := sent && tick < d.Tick+aSecond && program.ExitsBy(&d.Process, by, code)
+	switch {
+	case code >= 0 && !isExit:
+		return Cause{}
+	case !sent || d.Refused:
+		return Cause{By: by}
 	}
-	return c
+	return Cause{by, d, time.Duration(tick-d.Tick) * proc.Tick}
 }
 
 // Explain returns why a child of drainit was not signalled so far, once for each. It returns "" if the child
