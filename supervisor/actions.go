@@ -53,7 +53,7 @@ func (s *Supervisor) takeStep(r forward.Request, all *proc.Snapshot) forward.Pla
 // report warns of the processes that ignore what they were sent in a step of the stop. It also notes which
 // processes wait for a signal, and why.
 func (s *Supervisor) report(plan forward.Plan) {
-	s.warn(s.warnings.Sent(plan.Deliveries))
+	s.journal.Warn(s.warnings.Sent(plan.Deliveries)...)
 	for _, w := range plan.Unsignalled {
 		s.journal.Unsignalled(w)
 	}

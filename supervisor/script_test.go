@@ -225,7 +225,7 @@ func configOf(text string) Config {
 //
 //	SIG        handle it                  SIG=7   and exit 7       SIG=7/2s  after 2 s
 //	SIG!       and die of it              SIG!2s  after 2 s        SIG@2s    and stop by it after 2 s
-//	default    show no handler            ignore     TERM
+//	default    show no handler            ignore     TERM and INT
 //	stopped, stuck (in the kernel), hangs (but for its stat), run (go run)
 //	pending    show a TERM that it has not taken
 //	untold     show no mask, as in gVisor
@@ -254,7 +254,7 @@ var traits = map[string]func(*process){
 	"untold":  func(p *process) { p.Handled = ^signals.SetOf(unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU) },
 	"stopped": func(p *process) { p.State = 'T' },
 	"pending": func(p *process) { p.Pending = signals.SetOf(unix.SIGTERM) },
-	"ignore":  func(p *process) { p.Ignored = signals.SetOf(unix.SIGTERM) },
+	"ignore":  func(p *process) { p.Ignored = signals.SetOf(unix.SIGTERM, unix.SIGINT) },
 	"stuck":   func(p *process) { p.undying = true },
 	"hangs":   func(p *process) { p.Exe = "" },
 	"run": func(p *process) { // as Go's runtime has it

@@ -12,8 +12,7 @@ import (
 	"drainit/internal/worker"
 )
 
-// warn writes warnings, unless a person at a terminal stops the worker by Ctrl-C. That person sees what the
-// worker does, and needs none.
+// warn writes warnings, but none if a person stops the worker by Ctrl-C at a terminal, and sees what it does.
 func (s *Supervisor) warn(lines []diag.Line) {
 	if s.job == nil || s.machine.StopSignal() != unix.SIGINT {
 		s.journal.Warn(lines...)
@@ -49,7 +48,7 @@ func (s *Supervisor) beginWarnings(before *proc.Snapshot) {
 		s.warn(s.warnings.Pending(os.Getpid()))
 	}
 	s.warnStart(before)
-	s.warn(s.warnings.Begin(os.Getpid(), s.worker.Daemonized))
+	s.journal.Warn(s.warnings.Begin(os.Getpid(), s.worker.Daemonized)...)
 }
 
 // warnDeath warns of a process that has ended by the stop signal, if that has lost its work.
