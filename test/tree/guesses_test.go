@@ -505,6 +505,7 @@ while True:
 			process.on("SIGTERM", () => { note("got"); setTimeout(end, 500); });
 			setInterval(() => {}, process.env.RHYTHM === "busy" ? 20 : 1 << 30);
 			note("ready job");`}, script: `node job.js; exit $? # app 1`},
+	{name: "stdbuf for unbuffer", runs: "bash", script: `exec stdbuf -oL app 1`},
 	{name: "a trap in the script in the foreground", runs: "bash",
 		files: files{"inner": `trap 'kill $(jobs -p); wait; touch after; exit' TERM
 			app 1 & app 2 & wait; wait`},
