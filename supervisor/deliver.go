@@ -10,7 +10,6 @@ import (
 	"drainit/internal/journal"
 	"drainit/internal/machine"
 	"drainit/internal/proc"
-	"drainit/internal/signals"
 )
 
 // deliver makes the deliveries, and returns those that were made.
@@ -29,8 +28,8 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery) {
 	return made
 }
 
-// send makes one delivery. No other function signals the worker's tree. The history counts a stop signal that
-// is not permitted as sent, since another try would fail, too.
+// send makes one delivery. No other function signals the worker's tree. The history notes one that is refused,
+// too, since another try would fail as well.
 func (s *Supervisor) send(d *forward.Delivery) error {
 	if s.worker.Is(d.Process.PID) {
 		d.Process.Comm = cmp.Or(d.Process.Comm, s.worker.Comm) // /proc may hide it
@@ -42,14 +41,10 @@ func (s *Supervisor) send(d *forward.Delivery) error {
 		s.history.Sent(*d, tick)
 	}
 	switch {
-	case err == nil && d.Stop:
-		for _, p := range d.Reached() {
-			s.journal.Note("sent "+signals.Name(d.Signal)+": "+d.Rule, p.ID)
-		}
-		s.continueStopped(d)
-		fallthrough
 	case err == nil:
-		s.journal.Sent(*d)
+		if s.journal.Sent(*d); d.Stop {
+			s.continueStopped(d)
+		}
 	case d.Target <= forward.ToGroup:
 		s.journal.Refused(*d, err)
 	}

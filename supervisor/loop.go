@@ -152,7 +152,7 @@ func (s *Supervisor) perform(now time.Time, a machine.Action) {
 		s.killTree()
 	case machine.GiveUp:
 		s.worker.Kill.Stuck = true
-		s.journal.Stuck(s.living())
+		s.journal.Say(journal.StillAlive, machine.KillingTime, s.living())
 	default:
 		s.announce(now, a)
 	}

@@ -70,7 +70,7 @@ func (s *Supervisor) changed(child reaper.WaitEvent) {
 	e := s.exitOf(child)
 	s.warnDeath(e)
 	s.history.Exited(child.PID, child.Status)
-	s.journal.Ended(e)
+	s.journal.Note(e.String(), proc.ID{PID: e.PID})
 	if p, ok := s.history.Start.Process(child.PID); ok {
 		s.journal.Say(journal.ChildEnded, p, e, e.TermSignal())
 	}

@@ -157,7 +157,7 @@ func (s *Supervisor) stopBeforeStart() bool {
 	s.worker.Exit = &worker.Exit{WaitEvent: reaper.WaitEvent{Status: unix.WaitStatus(by)}, At: time.Now()}
 	s.job.RecordExit(sig, sig, sig, true) // as if the worker had died of it
 	s.machine.Step(time.Now(), machine.Event{Kind: machine.StopSignaled, Signal: sig})
-	s.journal.StoppedEarly(sig, s.exitCode().Status)
+	s.journal.Say(journal.EndEarly, sig, worker.ReasonStop, s.exitCode().Status)
 	return true
 }
 

@@ -55,11 +55,6 @@ func (j *Journal) killedWhy() string {
 	return fmt.Sprintf("grace period of %v over", j.machine.Grace())
 }
 
-// Stuck writes which processes outlived SIGKILL.
-func (j *Journal) Stuck(living Living) {
-	j.Say(stillAlive, machine.KillingTime, living)
-}
-
 // End writes the last line: how long the stop took, how the worker ended, which processes were killed and
 // why. status is drainit's exit status, and onTerminal says that a person sees the end of the worker. The
 // level is debug if the worker ended by itself, left no process, and has status 0 or is on a terminal.

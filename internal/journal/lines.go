@@ -23,11 +23,6 @@ func (j *Journal) NotStarted(why string, status int) {
 	j.Say(notStarted, why, worker.ReasonNotStarted, status)
 }
 
-// StoppedEarly writes that a stop signal came before the worker was started.
-func (j *Journal) StoppedEarly(sig unix.Signal, status int) {
-	j.Say(endEarly, sig, worker.ReasonStop, status)
-}
-
 // DelayOver writes the end of a stop delay, and which processes were sent the stop signal then. came is the
 // signal that came to drainit, and made has the deliveries.
 func (j *Journal) DelayOver(came unix.Signal, made []forward.Delivery) {
@@ -198,18 +193,18 @@ var ErrNoMasks = errors.New("this kernel does not tell which signals a process h
 
 // The lines about signals: which came, which were sent, and which were not.
 
-// Sent writes a line for each process of a delivery that was made, with its rule. A delivery without a rule
-// gets no line.
+// Sent writes a line for each process of a delivery that was made, with its rule, and notes the stop signal.
+// A delivery without a rule gets no line.
 func (j *Journal) Sent(d forward.Delivery) {
 	for _, p := range d.Reached() {
+		if d.Stop {
+			j.Note("sent "+signals.Name(d.Signal)+": "+d.Rule, p.ID)
+		}
 		if d.Rule != "" {
 			j.Say(delivered, d.Signal, p, d.Rule)
 		}
 	}
 }
-
-// Ended notes that a child has ended.
-func (j *Journal) Ended(e worker.Exit) { j.Note(e.String(), proc.ID{PID: e.PID}) }
 
 // Unsignalled writes which processes were not signalled, why, and when they are at the latest.
 func (j *Journal) Unsignalled(w forward.Unsignalled) {

@@ -71,7 +71,7 @@ var (
 	killing     = Message{"killing", atWarnLoses, "$why: killing $states$hint|$reason"}
 	killLeaving = Message{"killing", atInfoLoses,
 		"$worker $exit: killing $left, as --forward worker says|$as"}
-	stillAlive = Message{"still_alive", atError,
+	StillAlive = Message{"still_alive", atError,
 		"leaving $time after SIGKILL, still alive: $states|$reason"}
 	leftBehind = Message{"worker_exited", atWarn,
 		"$worker $exit and left $left, $now$kill$hint|$left_s$reason"}
@@ -88,7 +88,7 @@ var (
 	endAsPlanned = Message{"ended", atDebug,
 		"stopped$after: $how|$duration_s$reason$status$worker$killed$request"}
 	ChildEnded = Message{"child_ended", atDebug, "ended: $process $end|$signal"}
-	endEarly   = Message{"ended", atInfo,
+	EndEarly   = Message{"ended", atInfo,
 		"$request came before the start: the worker is not started|$as$status"}
 	notStarted = Message{"ended", atError, "$error|$as$status"}
 	Dropped    = Message{"signal_dropped", atDebug, "dropped $request: $why"}
