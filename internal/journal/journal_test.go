@@ -111,3 +111,63 @@ func TestWhenAWaitingProcessIsSignalled(t *testing.T) {
 		}
 	}
 }
+
+// An argument that is missing is no word, and the loss of a line is a field.
+func TestFieldsOfALine(t *testing.T) {
+	j, _ := written(t, atDebug.Level, inDrain(machine.Config{Grace: time.Minute}))
+	defer j.Log.Close()
+	for _, tt := range []struct {
+		m     Message
+		args  []any
+		words string
+		keys  string
+	}{
+		{running, nil, "running again", "phase"},
+		{running, []any{": CONT", unix.SIGCONT}, "running again: CONT", "phase signal"},
+		{NotKilled, []any{"EPERM"}, "EPERM", "phase loses"},
+		{draining, []any{"", Living{}}, "draining, SIGKILL in 1m0s", "phase left left_s"},
+		{draining, []any{"", Living{Err: proc.ErrNoProc}}, "draining, SIGKILL in 1m0s", "phase left_s"},
+	} {
+		j.Now = j.machine.RequestedAt()
+		words, all := j.line(tt.m, tt.args)
+		var keys []string
+		for _, f := range all {
+			keys = append(keys, f.Key)
+		}
+		if words != tt.words || strings.Join(keys, " ") != tt.keys {
+			t.Errorf("%q %v: %q, %v", tt.m.Text, tt.args, words, keys)
+		}
+	}
+}
+
+// The reason is that of the kill while processes are killed, and afterwards if one was.
+func TestReasonOfAKill(t *testing.T) {
+	victims := []*proc.Process{orphan(11)}
+	for _, kill := range []bool{false, true} {
+		j, _ := written(t, atInfo.Level, inDrain(machine.Config{Grace: time.Second}))
+		defer j.Log.Close()
+		if j.worker.Kill.Reason = machine.ReasonGrace; kill {
+			j.worker.Kill.Victims = victims
+		}
+		if got := j.reason(); (got == machine.ReasonGrace) != kill {
+			t.Errorf("killed %v: %v", kill, got)
+		}
+		j.machine.Step(time.Now().Add(time.Second), machine.Event{Kind: machine.TimePassed})
+		if got := j.reason(); j.machine.Phase() != machine.Killing || got != machine.ReasonGrace {
+			t.Errorf("killed %v, in phase %v: %v", kill, j.machine.Phase(), got)
+		}
+	}
+}
+
+// What is hidden from drainit is not counted as left.
+func TestProgress(t *testing.T) {
+	for left, want := range map[int]string{0: "draining, SIGKILL in 1m0s\n",
+		1: "draining, 1 process left (orphan[11]), SIGKILL in 1m0s\n"} {
+		j, lines := written(t, atInfo.Level, inDrain(machine.Config{Grace: time.Minute}))
+		j.Now = j.machine.RequestedAt()
+		j.Progress(Living{All: []*proc.Process{orphan(11)}[:left]})
+		if got := lines(); !strings.HasSuffix(got, want) {
+			t.Errorf("%d left: %q", left, got)
+		}
+	}
+}
