@@ -28,8 +28,8 @@ func (s *Supervisor) deliver(all []forward.Delivery) (made []forward.Delivery) {
 	return made
 }
 
-// send makes one delivery. No other function signals the worker's tree. The history notes one that is refused,
-// too, since another try would fail as well.
+// send makes one delivery. No other function signals the worker's tree. The history notes one that is
+// refused, too, since another try would fail as well.
 func (s *Supervisor) send(d *forward.Delivery) error {
 	if s.worker.Is(d.Process.PID) {
 		d.Process.Comm = cmp.Or(d.Process.Comm, s.worker.Comm) // /proc may hide it
