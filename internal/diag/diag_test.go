@@ -216,7 +216,13 @@ func TestDeath(t *testing.T) {
 		if !strings.Contains(got, first) || !strings.HasSuffix(got, last) || (got == "") != (tt.want == "") {
 			t.Errorf("%s: %q, want %q", tt.died, got, tt.want)
 		}
-		cause.Tick = s.Began + 111
+		cause.Tick = s.Began + 110
+		for _, l := range s.Death(cause, "ended") {
+			if l.Loss == "" {
+				t.Errorf("%s, in time: %+v", tt.died, l)
+			}
+		}
+		cause.Tick++
 		late := s.Death(cause, "ended")
 		for _, l := range late {
 			if l.Loss != "" || l.Of != cause.Process.Comm {
