@@ -116,8 +116,9 @@ func (w warned) launch(t *testing.T) *harness.Init {
 }
 
 var (
-	apps      = regexp.MustCompile(`(^|[ "'/\n])app\b`)
-	needed    = regexp.MustCompile(`\b(dash|bash|busybox|timeout|tini|node|npm|npx|python3|php|go|ruby|java)\b`)
+	apps   = regexp.MustCompile(`(^|[ "'/\n])app\b`)
+	needed = regexp.MustCompile(`\b(dash|bash|busybox|timeout|tini|node|np[mx]|` +
+		`python3|ruby|php|go|java)\b`)
 	nodeNames = regexp.MustCompile(`\b(yarn|pnpm|pm2|pm2-runtime|tsx)\b`)
 )
 
