@@ -121,10 +121,11 @@ func (s *Stop) Reaped(pid int) {
 	s.atWork = slices.DeleteFunc(s.atWork, func(p proc.Process) bool { return p.PID == pid })
 }
 
-// Gone returns a line about each process at work that has ended at once, and of which drainit (self) does not
-// know how: it is another's child. A shell has ended it or, if the worker has ended by the signal (byIt), any
-// process may have. At once is within 0.2 s of the signal to it or, if drainit has sent it none, of the
-// first. now is a snapshot, nil if no process is left, and tick its time.
+// Gone returns a line about each process at work that has ended at once, and of which drainit (self) does
+// not know how: it is another's child. Either a shell has ended it, and drainit has sent it nothing, or the
+// worker has ended by the signal (byIt), and then any process may have. At once is within 0.2 s of the signal
+// to it or, if drainit has sent it none, of the first. now is a snapshot, nil if no process is left, and tick
+// its time.
 func (s *Stop) Gone(now *proc.Snapshot, tick uint64, h *forward.History, self int, byIt bool) (lines []Line) {
 	const atOnce = 20
 	m := endedAtOnce
@@ -137,10 +138,11 @@ func (s *Stop) Gone(now *proc.Snapshot, tick uint64, h *forward.History, self in
 			return false
 		}
 		up, _ := s.Start.Process(p.PPID)
-		d, _ := h.StopTo(p.PID)
+		d, isSent := h.StopTo(p.PID)
 		lacks, _ := lacksHandler(&p, s.Sends)
 		late = tick > max(s.Began, d.Tick)+atOnce
-		if !late && d.Process.PPID != self && lacks && (byIt || program.Of(&up) == program.Shell) {
+		byShell := program.Of(&up) == program.Shell && !isSent
+		if !late && d.Process.PPID != self && lacks && (byIt || byShell) {
 			lines = append(lines, line(m, p.Comm, p, s.Sends)...)
 		}
 		return late
